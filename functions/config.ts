@@ -1,0 +1,80 @@
+import { PawlError } from "../shared/task/errors.ts";
+import { type Settings, settingsFrom } from "../shared/task/settings.ts";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export const STORES = ["firestore", "firestore-rest", "nats-kv"] as const;
+export type StoreKind = (typeof STORES)[number];
+
+/** Everything the environment says, read and checked before anything is connected. */
+export interface Config {
+  readonly settings: Settings;
+  readonly nats: {
+    readonly url: string;
+    readonly credsFile?: string;
+    readonly user?: string;
+    readonly password?: string;
+  };
+  readonly store: StoreKind;
+  readonly project?: string;
+  readonly emulatorHost?: string;
+  readonly keyFile?: string;
+}
+
+export function configFrom(env: Env): Config {
+  const settings = settingsFrom(env);
+  return { settings, nats: natsFrom(env), ...storeFrom(env) };
+}
+
+function invalid(message: string): PawlError {
+  return new PawlError("setting_invalid", message);
+}
+
+function natsFrom(env: Env): Config["nats"] {
+  const { NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = env;
+  if (!NATS_URL)
+    throw invalid("NATS_URL is not set. Set it to your server, such as nats://127.0.0.1:4222 or wss://…");
+  if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(NATS_URL)) {
+    throw invalid(
+      `NATS_URL is ${JSON.stringify(NATS_URL)}. It should begin with nats://, tls://, ws:// or wss://`,
+    );
+  }
+  if (NATS_CREDS && (NATS_USER || NATS_PASSWORD)) {
+    throw invalid(
+      "NATS_CREDS and NATS_USER/NATS_PASSWORD are both set. Unset one: a server takes a single identity",
+    );
+  }
+  if (NATS_USER && !NATS_PASSWORD)
+    throw invalid("NATS_USER is set without NATS_PASSWORD. Set both, or neither");
+  if (NATS_PASSWORD && !NATS_USER)
+    throw invalid("NATS_PASSWORD is set without NATS_USER. Set both, or neither");
+  return {
+    url: NATS_URL,
+    ...(NATS_CREDS && { credsFile: NATS_CREDS }),
+    ...(NATS_USER && NATS_PASSWORD && { user: NATS_USER, password: NATS_PASSWORD }),
+  };
+}
+
+function storeFrom(env: Env): Omit<Config, "settings" | "nats"> {
+  const { PAWL_STORE, GOOGLE_CLOUD_PROJECT, FIRESTORE_EMULATOR_HOST, GOOGLE_APPLICATION_CREDENTIALS } = env;
+  const store = STORES.find((kind) => kind === PAWL_STORE);
+  if (!store) {
+    const is = PAWL_STORE ? `is ${JSON.stringify(PAWL_STORE)}` : "is not set";
+    throw invalid(`PAWL_STORE ${is}. Set it to one of ${STORES.join(", ")}: where task documents are kept`);
+  }
+  if (store === "nats-kv") return { store };
+  if (!GOOGLE_CLOUD_PROJECT) {
+    throw invalid(`GOOGLE_CLOUD_PROJECT is not set, and PAWL_STORE is ${store}. Set it to the project's id`);
+  }
+  if (store === "firestore-rest" && !FIRESTORE_EMULATOR_HOST && !GOOGLE_APPLICATION_CREDENTIALS) {
+    throw invalid(
+      "PAWL_STORE is firestore-rest, which needs GOOGLE_APPLICATION_CREDENTIALS (a service account's key file) or FIRESTORE_EMULATOR_HOST. Set one of them",
+    );
+  }
+  return {
+    store,
+    project: GOOGLE_CLOUD_PROJECT,
+    ...(FIRESTORE_EMULATOR_HOST && { emulatorHost: FIRESTORE_EMULATOR_HOST }),
+    ...(GOOGLE_APPLICATION_CREDENTIALS && { keyFile: GOOGLE_APPLICATION_CREDENTIALS }),
+  };
+}

@@ -1,0 +1,43 @@
+import { readdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Agent } from "../shared/agent.ts";
+import { messageOf, PawlError } from "../shared/task/errors.ts";
+import { checkAgentName } from "../shared/task/names.ts";
+
+const OURS = fileURLToPath(new URL("../agents", import.meta.url));
+
+export function agentsFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  return env.PAWL_AGENTS_DIR ? resolve(env.PAWL_AGENTS_DIR) : OURS;
+}
+
+/** Names of all agents: their files' names. */
+export async function agentNames(folder: string): Promise<string[]> {
+  const files = await readdir(folder).catch((error: unknown) => {
+    throw new PawlError("setting_invalid", `The agents folder ${folder} can't be read: ${messageOf(error)}`);
+  });
+  return files
+    .filter((file) => /^[^.]+\.ts$/.test(file))
+    .map((file) => file.slice(0, -3))
+    .sort();
+}
+
+export async function loadAgent(name: string, folder: string): Promise<Agent> {
+  checkAgentName(name);
+  const names = await agentNames(folder);
+  if (!names.includes(name)) {
+    const known = names.length > 0 ? `There are: ${names.join(", ")}` : "It is empty";
+    throw new PawlError("agent_unknown", `No agent ${JSON.stringify(name)} in ${folder}. ${known}`);
+  }
+  const file = join(folder, `${name}.ts`);
+  let module: { default?: Agent };
+  try {
+    module = (await import(pathToFileURL(file).href)) as { default?: Agent };
+  } catch (error) {
+    throw new PawlError("agent_invalid", `${file}: ${messageOf(error)}`, { cause: error });
+  }
+  if (module.default?.kind !== "pawl.agent") {
+    throw new PawlError("agent_invalid", `${file} has no default export made by defineAgent({…})`);
+  }
+  return module.default;
+}

@@ -1,0 +1,67 @@
+import type { Log, LogFields } from "../../shared/ports/log.ts";
+import { errorKinds, isPawlError, messageOf } from "../../shared/task/errors.ts";
+
+/** Text that a model or a stranger wrote, safe to show on a terminal: control characters become visible. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to make visible
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+export function say(line: string): void {
+  process.stdout.write(`${printable(line)}\n`);
+}
+
+export function sayJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Log lines go to standard error: standard output is for the answer. */
+export function logger(json: boolean): Log {
+  return (level, event, fields = {}) => {
+    const at = new Date().toISOString();
+    const line = json
+      ? JSON.stringify({ at, level, event, ...fields })
+      : printable(
+          `${at.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${event}${shown(fields)}`,
+        );
+    process.stderr.write(`${line}\n`);
+  };
+}
+
+function shown(fields: LogFields): string {
+  return Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ` ${key}=${/^[\w.:-]+$/.test(String(value)) ? value : JSON.stringify(value)}`)
+    .join("");
+}
+
+/** Errors that the caller can mend by calling differently. */
+const USED_WRONGLY = new Set([
+  "agent_invalid",
+  "agent_name_invalid",
+  "agent_unknown",
+  "id_conflict",
+  "input_invalid",
+  "input_too_large",
+  "setting_invalid",
+  "task_id_invalid",
+]);
+
+/** Says what went wrong and returns the exit code: 2 when used wrongly, 1 for everything else. */
+export function sayError(error: unknown, json: boolean): number {
+  const code = isPawlError(error) ? error.code : undefined;
+  const message = messageOf(error);
+  if (json)
+    sayJson({
+      error: { code: code ?? "unexpected", message, ...(code && { remedy: errorKinds[code].remedy }) },
+    });
+  else {
+    const more = code
+      ? `\n  ${errorKinds[code].remedy} (docs/errors.md#${code})`
+      : `\n${(error as Error)?.stack ?? ""}`;
+    process.stderr.write(`pawl: ${printable(message)}${more}\n`);
+  }
+  return code && USED_WRONGLY.has(code) ? 2 : 1;
+}

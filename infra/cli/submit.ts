@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import type { Config } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { queueOf } from "../../shared/journey/dispatch.ts";
+import { acceptedInput } from "../../shared/journey/run.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { checkInput } from "../../shared/task/envelope.ts";
+import { checkTaskId, laneOf } from "../../shared/task/names.ts";
+import { agentsFolder, loadAgent } from "../agents.ts";
+import { logger, say, sayJson } from "./output.ts";
+
+interface Options {
+  readonly id?: string;
+  readonly orderingKey?: string;
+  readonly msgId?: string;
+  readonly json?: boolean;
+}
+
+export function addSubmit(program: Command, config: () => Config): void {
+  program
+    .command("submit")
+    .description("submit a task; submitting the same id again is the same task")
+    .argument("<agent>", "name of a file in the agents folder")
+    .argument("<json>", "the input: a JSON object")
+    .option("--id <id>", "names the work, 1 to 128 of A-Z a-z 0-9 _ - (made up when left out)")
+    .option("--ordering-key <key>", "tasks of one key run in order, in one lane")
+    .option("--msg-id <id>", "Nats-Msg-Id instead of submit:<id>")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl submit echo '{"text": "hello"}' --id hello-1`)
+    .action(async (name: string, text: string, options: Options) => {
+      const { settings, ...rest } = config();
+      const agent = await loadAgent(name, agentsFolder());
+      const { orderingKey, msgId } = options;
+      const id = checkTaskId(options.id ?? crypto.randomUUID());
+      const input = checkInput(text, settings.inputLimit);
+      const accepted = await acceptedInput(agent, input);
+      if ("problem" in accepted) throw accepted.problem;
+      const { lanes } = agent.limits;
+      await using deps = await wire({ settings, ...rest }, logger(options.json ?? false));
+      await deps.bus.ensure(queueOf({ agent: name, lane: laneOf(orderingKey ?? id, lanes) }, deps));
+      const given = {
+        ...(orderingKey !== undefined && { orderingKey }),
+        ...(msgId !== undefined && { msgId }),
+      };
+      const result = await submit(deps, { agent: name, lanes, input, id, ...given });
+      if (options.json) sayJson(result);
+      else if (result.kind === "accepted") say(`accepted ${result.id}\n  see: pawl status ${result.id}`);
+      else say(`already submitted: ${result.id} is ${result.state} (stopped by the ${result.stoppedBy})`);
+    });
+}

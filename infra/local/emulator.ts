@@ -1,0 +1,86 @@
+import { execFile } from "node:child_process";
+import { access, readdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { cacheFolder, type Env } from "./find-nats.ts";
+import { freePort, type ServerProcess, startServer, untilReady } from "./process.ts";
+
+const run = promisify(execFile);
+const MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore";
+
+/** How to get one, as the last lines of `npm test` and the demo say it. */
+export const HOW_TO_GET =
+  "gcloud components install cloud-firestore-emulator (or Debian's google-cloud-cli-firestore-emulator, or npx firebase-tools setup:emulators:firestore), and a Java 11 or newer";
+
+export interface Emulator extends AsyncDisposable {
+  /** host:port, as FIRESTORE_EMULATOR_HOST has it. */
+  readonly host: string;
+  /** Undefined for one that was running before us. */
+  readonly pid: number | undefined;
+  stop(): Promise<void>;
+}
+
+/** The official Firestore emulator: the one that FIRESTORE_EMULATOR_HOST names, else one of our own; undefined if there is none. */
+export async function startEmulator(env: Env = process.env): Promise<Emulator | undefined> {
+  const running = env.FIRESTORE_EMULATOR_HOST;
+  if (running) {
+    const stop = async () => {};
+    return { host: running, pid: undefined, stop, [Symbol.asyncDispose]: stop };
+  }
+  const jar = await findJar(env);
+  if (!jar || !(await hasJava())) return undefined;
+  const [port, wsPort] = [await freePort(), await freePort()];
+  const tuned = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+  const where = ["--host", "127.0.0.1", "--port", String(port), "--websocket_port", String(wsPort)];
+  const server: ServerProcess = await startServer("java", [...tuned, "-cp", jar, MAIN, ...where]);
+  const host = `127.0.0.1:${port}`;
+  await untilReady(server, "The Firestore emulator", async () => (await fetch(`http://${host}/`)).ok, 60_000);
+  await warm(host);
+  return { host, pid: server.pid, stop: server.stop, [Symbol.asyncDispose]: server.stop };
+}
+
+async function findJar(env: Env): Promise<string | undefined> {
+  const folders: string[] = [];
+  const gcloud = await run("gcloud", ["info", "--format=value(installation.sdk_root)"]).catch(
+    () => undefined,
+  );
+  if (gcloud) folders.push(join(gcloud.stdout.trim(), "platform/cloud-firestore-emulator"));
+  folders.push(join(cacheFolder(env), "../firebase/emulators"), join(homedir(), ".cache/firebase/emulators"));
+  for (const folder of folders) {
+    const names = await readdir(folder).catch(() => []);
+    const jar = names
+      .filter((name) => /^cloud-firestore-emulator.*\.jar$/.test(name))
+      .sort()
+      .at(-1);
+    if (
+      jar &&
+      (await access(join(folder, jar)).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return join(folder, jar);
+  }
+  return undefined;
+}
+
+async function hasJava(): Promise<boolean> {
+  return run("java", ["-version"]).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The first write takes a second; let it be this one. */
+async function warm(host: string): Promise<void> {
+  const root = "projects/pawl-warm/databases/(default)/documents";
+  const write = { update: { name: `${root}/warm/up`, fields: {} } };
+  const headers = { authorization: "Bearer owner", "content-type": "application/json" };
+  const response = await fetch(`http://${host}/v1/${root}:commit`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ writes: [write] }),
+  });
+  await response.arrayBuffer();
+}

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+
+const GUARD = fileURLToPath(new URL("guard.sh", import.meta.url));
+
+export interface ServerProcess {
+  /** The server's own, not its guard's: signals sent to it are real. */
+  readonly pid: number;
+  /** The last lines it printed, for error messages. */
+  output(): string;
+  readonly exited: Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server that outlives neither this process nor a Ctrl-C: it is in a process group of its own, so the terminal
+ * signals only us, and its guard stops it when we end in any way, SIGKILL included.
+ */
+export async function startServer(command: string, args: readonly string[]): Promise<ServerProcess> {
+  const child: ChildProcess = spawn("/bin/sh", [GUARD, command, ...args], {
+    stdio: ["pipe", "pipe", "pipe", "ignore", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  const keep = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-4000);
+  };
+  child.stdout?.on("data", keep);
+  child.stderr?.on("data", keep);
+  child.stdin?.on("error", () => {});
+  const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
+  const pid = await new Promise<number>((resolve, reject) => {
+    child.on("error", reject);
+    child.stdio[4]?.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
+  });
+  // Without these a finished program would wait for its servers instead of ending and taking them along.
+  child.unref();
+  for (const stream of child.stdio) (stream as { unref?: () => void } | null)?.unref?.();
+  return {
+    pid,
+    output: () => output,
+    exited,
+    stop: async () => {
+      child.ref();
+      child.stdin?.end();
+      await exited;
+    },
+  };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+/** Asks until it is true; a server that died meanwhile is an error with what it printed. */
+export async function untilReady(
+  server: ServerProcess,
+  what: string,
+  ready: () => Promise<boolean>,
+  ms: number,
+) {
+  const until = Date.now() + ms;
+  let dead: number | null | undefined;
+  void server.exited.then((code) => {
+    dead = code;
+  });
+  while (!(await ready().catch(() => false))) {
+    if (dead !== undefined)
+      throw new Error(`${what} ended with ${dead} instead of starting:\n${server.output()}`);
+    if (Date.now() > until) {
+      await server.stop();
+      throw new Error(`${what} was not ready after ${ms} ms:\n${server.output()}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

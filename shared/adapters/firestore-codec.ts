@@ -1,0 +1,41 @@
+import type { Task } from "../task/document.ts";
+import type { SettledPage } from "../task/settled.ts";
+
+/**
+ * A task as Firestore fields: what queries and people look for as fields of their own, everything as one JSON text.
+ * JSON inside JSON, because Firestore's own maps know no arrays in arrays, no deep nesting and no `__x__` keys.
+ */
+export interface TaskFields {
+  readonly agent: string;
+  readonly state: string;
+  readonly stamp: string;
+  readonly fence: number;
+  readonly updatedAt: Date;
+  readonly dueAt: Date | null;
+  /** The field that the TTL policy watches: null while the task lives. */
+  readonly expiresAt: Date | null;
+  readonly json: string;
+}
+
+export function toFields(task: Task): TaskFields {
+  return {
+    agent: task.agent,
+    state: task.state,
+    stamp: task.stamp,
+    fence: task.fence,
+    updatedAt: new Date(task.updatedAt),
+    dueAt: "dueAt" in task && task.dueAt !== undefined ? new Date(task.dueAt) : null,
+    expiresAt: "expiresAt" in task ? new Date(task.expiresAt) : null,
+    json: JSON.stringify(task),
+  };
+}
+
+export function fromFields(json: unknown, path: string): Task {
+  if (typeof json !== "string") throw new Error(`${path} has no json field: it was not written by Pawl`);
+  return JSON.parse(json) as Task;
+}
+
+export const TASKS = (namespace: string) => `${namespace}-tasks`;
+export const PAGES = (namespace: string) => `${namespace}-settled`;
+export const pageId = (taskId: string, page: number) => `${taskId}.${page}`;
+export const pageFields = (page: SettledPage) => ({ json: JSON.stringify(page) });

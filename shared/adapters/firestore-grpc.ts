@@ -1,0 +1,119 @@
+import { type DocumentSnapshot, Firestore, Timestamp } from "@google-cloud/firestore";
+import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
+import type { SettledPage } from "../task/settled.ts";
+import { fromFields, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
+import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
+
+export interface FirestoreOptions {
+  readonly projectId: string;
+  readonly namespace: string;
+  readonly requestTimeout: number;
+  /** Path of a service account's key; without it, what the environment provides. */
+  readonly keyFilename?: string;
+  /** host:port. */
+  readonly emulatorHost?: string;
+}
+
+/** gRPC status numbers, as far as they are told apart here. */
+const STATUS: Record<number, Status> = {
+  1: "CANCELLED",
+  3: "INVALID_ARGUMENT",
+  4: "DEADLINE_EXCEEDED",
+  5: "NOT_FOUND",
+  6: "ALREADY_EXISTS",
+  7: "PERMISSION_DENIED",
+  8: "RESOURCE_EXHAUSTED",
+  9: "FAILED_PRECONDITION",
+  10: "ABORTED",
+  12: "UNIMPLEMENTED",
+  13: "INTERNAL",
+  14: "UNAVAILABLE",
+  16: "UNAUTHENTICATED",
+};
+
+/** Firestore through Google's client: for Node. */
+export function firestoreGrpc(options: FirestoreOptions): TaskStore {
+  const { projectId, namespace, requestTimeout } = options;
+  const db = new Firestore({ projectId, ...identity(options) });
+  const tasks = db.collection(TASKS(namespace));
+  const pages = db.collection(PAGES(namespace));
+
+  const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await within(requestTimeout, what, work());
+    } catch (error) {
+      throw storeError(statusOf(error), error, what);
+    }
+  };
+
+  const write = (what: string, work: () => Promise<{ writeTime: Timestamp }>): Promise<WriteResult> =>
+    ask(what, async () => {
+      try {
+        return { kind: "written", revision: revisionOf((await work()).writeTime) };
+      } catch (error) {
+        if (isRefusedWrite(statusOf(error))) return { kind: "refused" };
+        throw error;
+      }
+    });
+
+  return {
+    name: `Firestore ${projectId}`,
+    get: (id) => ask(`Reading task ${id}`, async () => stored(await tasks.doc(id).get())),
+    create: (task) =>
+      write(`Creating task ${task.id}`, () => tasks.doc(task.id).create({ ...toFields(task) })),
+    replace: (task, seen) =>
+      write(`Writing task ${task.id}`, () =>
+        tasks.doc(task.id).update({ ...toFields(task) }, { lastUpdateTime: timestampOf(seen) }),
+      ),
+    due: (agent, before, limit) =>
+      ask(`Looking for due tasks of ${agent}`, async () => {
+        const query = tasks
+          .where("agent", "==", agent)
+          .where("state", "==", "scheduled")
+          .where("dueAt", "<=", new Date(before))
+          .orderBy("dueAt")
+          .limit(limit);
+        return (await query.get()).docs.map((doc) => stored(doc) as Stored);
+      }),
+    putPage: (page) =>
+      ask(`Storing settlements of ${page.taskId}`, async () => {
+        await pages.doc(pageId(page.taskId, page.page)).set(pageFields(page));
+      }),
+    getPage: (taskId, page) =>
+      ask(`Reading settlements of ${taskId}`, async () => {
+        const found = await pages.doc(pageId(taskId, page)).get();
+        return found.exists ? (JSON.parse(found.get("json") as string) as SettledPage) : undefined;
+      }),
+    close: async () => {
+      await db.terminate();
+    },
+  };
+}
+
+function identity({ emulatorHost, keyFilename }: FirestoreOptions) {
+  if (!emulatorHost) return keyFilename ? { keyFilename } : {};
+  return { host: emulatorHost, ssl: false };
+}
+
+function stored(snapshot: DocumentSnapshot): Stored | undefined {
+  if (!snapshot.exists || !snapshot.updateTime) return undefined;
+  return {
+    task: fromFields(snapshot.get("json"), snapshot.ref.path),
+    revision: revisionOf(snapshot.updateTime),
+  };
+}
+
+/** The same text as REST's updateTime carries, so that a message dispatched by one client is claimed by the other. */
+function revisionOf(time: Timestamp): string {
+  return `${time.seconds}.${String(time.nanoseconds).padStart(9, "0")}`;
+}
+
+function timestampOf(revision: string): Timestamp {
+  const [seconds, nanos] = revision.split(".");
+  return new Timestamp(Number(seconds), Number(nanos));
+}
+
+function statusOf(error: unknown): Status {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "number" ? (STATUS[code] ?? `CODE_${code}`) : "UNKNOWN";
+}

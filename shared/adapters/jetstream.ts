@@ -1,0 +1,198 @@
+import {
+  type Consumer,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  jetstream,
+  jetstreamManager,
+} from "@nats-io/jetstream";
+import { type MsgHdrs, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
+import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage } from "../ports/bus.ts";
+import { messageOf, PawlError } from "../task/errors.ts";
+import { type Queue, streamName, subjectPrefix } from "../task/names.ts";
+import type { Settings } from "../task/settings.ts";
+import { CONSUMER, ensureQueue } from "./jetstream-queue.ts";
+import { apiCode, busError } from "./nats-errors.ts";
+
+const NO_MESSAGE = 10037;
+const STORE_FAILED = 10077;
+const GONE = new Set([10014, 10059]);
+
+/** The bus over a connection that the caller made, by TCP or by WebSocket, and closes. */
+export async function jetstreamBus(nc: NatsConnection, settings: Settings): Promise<Bus> {
+  const timeout = settings.requestTimeout;
+  const js = jetstream(nc, { timeout });
+  const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
+  const open = opener(js);
+  return {
+    name: `JetStream at ${nc.getServer()}`,
+    ensure: (queue) => ensureQueue(jsm, queue, settings),
+    publish: (queue, message) => publish(js, nc, queue, message, timeout),
+    lookup: (queue, taskId) => lookup(jsm, queue, taskId),
+    pull: (queue, waitMs) => pull(open, jsm, nc, queue, waitMs, settings),
+    state: async (queue) => {
+      const what = `consumer ${CONSUMER} of ${streamName(queue)}`;
+      const info = await jsm.consumers
+        .info(streamName(queue), CONSUMER)
+        .catch((e) => Promise.reject(missing(e, what)));
+      return { pending: info.num_pending, inFlight: info.num_ack_pending };
+    },
+    close: async () => {
+      await nc.close();
+    },
+  };
+}
+
+async function publish(
+  js: JetStreamClient,
+  nc: NatsConnection,
+  queue: Queue,
+  message: OutgoingMessage,
+  timeout: number,
+): Promise<PublishResult> {
+  const what = `Publishing task ${message.taskId}`;
+  const room = (nc.info?.max_payload ?? 1024 * 1024) - 4096;
+  if (message.data.length > room) {
+    throw new PawlError(
+      "bus_refused",
+      `${what}: its message has ${message.data.length} bytes; the NATS server takes ${room} (its max_payload, less headers)`,
+    );
+  }
+  const headers = makeHeaders();
+  for (const [name, value] of Object.entries(message.headers)) headers.set(name, value);
+  try {
+    const ack = await js.publish(subjectPrefix(queue) + message.taskId, message.data, {
+      msgID: message.msgId,
+      headers,
+      timeout,
+    });
+    return { kind: ack.duplicate ? "duplicate" : "stored", seq: ack.seq };
+  } catch (error) {
+    if (apiCode(error) === STORE_FAILED) {
+      // One code for two things: this task has a message there, or the stream is full.
+      if (/per subject/.test(messageOf(error))) return { kind: "occupied" };
+      throw new PawlError("queue_full", `${what}: ${streamName(queue)} is full (${messageOf(error)})`, {
+        cause: error,
+      });
+    }
+    if (error instanceof Error && error.name === "JetStreamNotEnabled") {
+      throw new PawlError(
+        "bus_refused",
+        `${what}: no stream takes ${subjectPrefix(queue)}*. Start \`pawl run ${queue.agent}\` once, which creates it; or JetStream is off on this server`,
+      );
+    }
+    if (apiCode(error) !== undefined && (apiCode(error) as number) >= 10000) {
+      throw new PawlError("bus_refused", `${what}: ${messageOf(error)}`, { cause: error });
+    }
+    throw busError(error, what);
+  }
+}
+
+async function lookup(
+  jsm: JetStreamManager,
+  queue: Queue,
+  taskId: string,
+): Promise<StoredMessage | undefined> {
+  const subject = subjectPrefix(queue) + taskId;
+  try {
+    const found = await jsm.streams.getMessage(streamName(queue), { last_by_subj: subject });
+    return found ? { seq: found.seq, headers: headerMap(found.header) } : undefined;
+  } catch (error) {
+    if (apiCode(error) === NO_MESSAGE) return undefined;
+    throw missing(error, `Looking up ${subject}`);
+  }
+}
+
+/** Consumers by stream, asked for once: a pull itself is then a single message. */
+function opener(js: JetStreamClient): (stream: string) => Promise<Consumer> {
+  const opened = new Map<string, Promise<Consumer>>();
+  return (stream) => {
+    const known = opened.get(stream) ?? js.consumers.get(stream, CONSUMER);
+    opened.set(stream, known);
+    known.catch(() => opened.delete(stream));
+    return known;
+  };
+}
+
+function pull(
+  open: (stream: string) => Promise<Consumer>,
+  jsm: JetStreamManager,
+  nc: NatsConnection,
+  queue: Queue,
+  waitMs: number,
+  settings: Settings,
+): Pull {
+  const what = `Pulling from ${streamName(queue)}`;
+  const cancelled = Promise.withResolvers<undefined>();
+  let isCancelled = false;
+  let stopFetch: (() => Promise<unknown>) | undefined;
+  const fetched = async (): Promise<Delivery | undefined> => {
+    try {
+      const consumer = await open(streamName(queue));
+      const messages = await consumer.fetch({ max_messages: 1, expires: waitMs });
+      if (isCancelled) await messages.close();
+      stopFetch = () => messages.close().catch(() => {});
+      for await (const message of messages) return delivery(message, jsm, nc, settings);
+      return undefined;
+    } catch (error) {
+      throw missing(error, what);
+    }
+  };
+  return {
+    delivery: Promise.race([fetched(), cancelled.promise]),
+    cancel: async () => {
+      isCancelled = true;
+      await stopFetch?.();
+      cancelled.resolve(undefined);
+    },
+  };
+}
+
+function delivery(message: JsMsg, jsm: JetStreamManager, nc: NatsConnection, settings: Settings): Delivery {
+  const { info } = message;
+  // The class has it, its interface leaves it out; an ack can be confirmed again only by a request to this subject.
+  const { reply } = message as JsMsg & { reply: string };
+  /** A request to the reply subject: its answer means that the consumer's leader has taken the word. */
+  const say = async (word: string) => {
+    try {
+      await nc.request(reply, word, { timeout: settings.requestTimeout });
+    } catch (error) {
+      throw busError(error, `${word.split(" ")[0]} for sequence ${info.streamSequence} of ${info.stream}`);
+    }
+  };
+  return {
+    subject: message.subject,
+    data: message.data,
+    headers: headerMap(message.headers),
+    queue: info.stream,
+    seq: info.streamSequence,
+    redelivered: info.deliveryCount > 1,
+    working: () => say("+WPI"),
+    current: async () => {
+      try {
+        const now = await jsm.consumers.info(info.stream, info.consumer);
+        const ackWait = (now.config.ack_wait ?? 0) / 1_000_000;
+        return now.delivered.consumer_seq <= info.deliverySequence && ackWait >= settings.ackWait;
+      } catch (error) {
+        if (GONE.has(apiCode(error) ?? 0)) return false;
+        throw busError(error, `Asking for consumer ${info.consumer} of ${info.stream}`);
+      }
+    },
+    ack: () => say("+ACK"),
+    nak: (delayMs) => say(delayMs > 0 ? `-NAK {"delay": ${Math.ceil(delayMs) * 1_000_000}}` : "-NAK"),
+  };
+}
+
+function headerMap(headers: MsgHdrs | undefined): ReadonlyMap<string, string> {
+  return new Map(headers?.keys().map((key) => [key, headers.get(key)]));
+}
+
+function missing(error: unknown, what: string): PawlError {
+  if (GONE.has(apiCode(error) ?? 0)) {
+    return new PawlError(
+      "bus_refused",
+      `${what}: ${messageOf(error)}. \`pawl run <agent>\` creates its streams and consumers`,
+    );
+  }
+  return busError(error, what);
+}

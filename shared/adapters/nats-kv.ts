@@ -1,0 +1,116 @@
+import { type KV, Kvm } from "@nats-io/kv";
+import type { NatsConnection } from "@nats-io/nats-core";
+import type { Revision, Stored, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { Settings } from "../task/settings.ts";
+import type { SettledPage } from "../task/settled.ts";
+import { apiCode } from "./nats-errors.ts";
+
+const taskKey = (id: string) => `task.${id}`;
+const pageKey = (id: string, page: number) => `settled.${id}.${page}`;
+const dueKey = (task: Task) => `due.${task.agent}.${task.id}`;
+const WRONG_REVISION = new Set([10071, 10164]);
+
+/** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
+export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
+  const name = `${settings.namespace}-tasks`;
+  const bucket = await ask(`Opening bucket ${name}`, () => open(nc, name, settings));
+
+  const put = async (what: string, write: () => Promise<number>): Promise<WriteResult> =>
+    ask(what, async () => {
+      try {
+        return { kind: "written", revision: String(await write()) };
+      } catch (error) {
+        if (WRONG_REVISION.has(apiCode(error) ?? 0)) return { kind: "refused" };
+        throw error;
+      }
+    });
+
+  const get = (id: string) =>
+    ask(`Reading task ${id}`, async () => {
+      const entry = await bucket.get(taskKey(id));
+      return entry?.operation === "PUT"
+        ? { task: entry.json<Task>(), revision: String(entry.revision) }
+        : undefined;
+    });
+
+  /** Before the document: an entry too many is only a hint that leads nowhere, one too few is a task forgotten. */
+  const index = async (task: Task): Promise<void> => {
+    if (task.state !== "scheduled") return;
+    await ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(task.dueAt)));
+  };
+
+  return {
+    name: `NATS KV ${name}`,
+    get,
+    create: async (task) => {
+      await index(task);
+      return put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task)));
+    },
+    replace: async (task, seen: Revision) => {
+      await index(task);
+      return put(`Writing task ${task.id}`, () =>
+        bucket.update(taskKey(task.id), JSON.stringify(task), Number(seen)),
+      );
+    },
+    due: async (agent, before, limit) => {
+      const found: Stored[] = [];
+      const what = `Looking for due tasks of ${agent}`;
+      const keys = await ask(what, async () => {
+        const all: string[] = [];
+        for await (const key of await bucket.keys(`due.${agent}.*`)) all.push(key);
+        return all;
+      });
+      for (const key of keys) {
+        if (found.length >= limit) break;
+        const entry = await ask(what, () => bucket.get(key));
+        if (entry?.operation !== "PUT" || Number(entry.string()) > before) continue;
+        const stored = await get(key.slice(`due.${agent}.`.length));
+        if (stored?.task.state === "scheduled") found.push(stored);
+        else await ask(what, () => bucket.purge(key, { previousSeq: entry.revision })).catch(() => {});
+      }
+      return found;
+    },
+    putPage: async (page) => {
+      const key = pageKey(page.taskId, page.page);
+      await ask(`Storing settlements of ${page.taskId}`, () => bucket.put(key, JSON.stringify(page)));
+    },
+    getPage: (taskId, page) =>
+      ask(`Reading settlements of ${taskId}`, async () =>
+        (await bucket.get(pageKey(taskId, page)))?.json<SettledPage>(),
+      ),
+    close: async () => {},
+  };
+}
+
+/** `allow_direct` off: a follower's stale answer could prolong a lease that is lost. */
+async function open(nc: NatsConnection, name: string, settings: Settings): Promise<KV> {
+  const bucket = await new Kvm(nc).create(name, {
+    history: 1,
+    replicas: settings.replicas,
+    allow_direct: false,
+    timeout: settings.requestTimeout,
+  });
+  const { streamInfo } = await bucket.status();
+  if (streamInfo.config.allow_direct) {
+    throw new PawlError(
+      "setting_invalid",
+      `KV bucket ${name} allows direct gets, which may be stale. Turn it off: nats stream edit KV_${name} --no-allow-direct`,
+    );
+  }
+  return bucket;
+}
+
+async function ask<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isPawlError(error)) throw error;
+    const code = apiCode(error);
+    const refused = code !== undefined && code >= 10000;
+    throw new PawlError(refused ? "store_refused" : "store_unavailable", `${what}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,91 @@
+/** The one module that agents import. What is not exported here is free to change. */
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { parseDuration } from "./task/duration.ts";
+import { PawlError } from "./task/errors.ts";
+import type { Json, JsonObject } from "./task/json.ts";
+
+export { Fatal, Retry } from "./task/errors.ts";
+export type { Json, JsonObject };
+
+export interface Limits {
+  /** Longest run of one attempt, from the handler's start: "20m". None by default. */
+  readonly timeout?: string;
+  /** Failures before the task is a dead letter. 3 by default. */
+  readonly attempts?: number;
+  /** How many tasks of this agent run at once, at most: each lane is a queue. 1 by default. */
+  readonly lanes?: number;
+  /** "strict": a failing task holds its lane until it is done, so that those behind it stay in order. */
+  readonly order?: "loose" | "strict";
+}
+
+export interface AgentContext<Input> {
+  readonly id: string;
+  readonly input: Input;
+  /** 1 for the first try; failures count, crashes don't. */
+  readonly attempt: number;
+  /**
+   * Aborts when the task is no longer this process's: lease lost, cancelled, timed out, told to stop. `aborted` and
+   * `throwIfAborted()` compare clocks too, so they are right even in a process that was frozen and has just woken.
+   */
+  readonly signal: AbortSignal;
+  log(message: string): void;
+}
+
+export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+  /** Any Standard Schema (zod, valibot, arktype, …). Without one every JSON object is accepted. */
+  readonly input?: Schema;
+  readonly limits?: Limits;
+  run(context: AgentContext<StandardSchemaV1.InferOutput<Schema>>): Promise<unknown> | unknown;
+}
+
+/** A definition, checked and completed. */
+export interface Agent {
+  readonly kind: "pawl.agent";
+  readonly input?: StandardSchemaV1;
+  readonly limits: {
+    readonly timeout?: number;
+    readonly attempts: number;
+    readonly lanes: number;
+    readonly order: "loose" | "strict";
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
+  readonly run: (context: AgentContext<any>) => Promise<unknown> | unknown;
+}
+
+const MAX_LANES = 64;
+
+export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject | object>>(
+  definition: AgentDefinition<Schema>,
+): Agent {
+  const wrong = (field: string, value: unknown, should: string) =>
+    new PawlError(
+      "agent_invalid",
+      `${field} is ${JSON.stringify(value) ?? typeof value}; it should be ${should}`,
+    );
+  if (typeof definition?.run !== "function") throw wrong("run", definition?.run, "a function");
+  if (definition.input !== undefined && typeof definition.input?.["~standard"]?.validate !== "function") {
+    throw wrong("input", definition.input, "a Standard Schema, such as z.object({…})");
+  }
+  const { timeout, attempts = 3, lanes = 1, order = "loose", ...unknown } = definition.limits ?? {};
+  const [extra] = Object.keys(unknown);
+  if (extra)
+    throw wrong(
+      `limits.${extra}`,
+      (unknown as Record<string, unknown>)[extra],
+      "left out: there is no such limit",
+    );
+  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+  if (timeout !== undefined && !timeoutMs) throw wrong("limits.timeout", timeout, 'a duration such as "20m"');
+  if (!Number.isInteger(attempts) || attempts < 1)
+    throw wrong("limits.attempts", attempts, "a whole number from 1");
+  if (!Number.isInteger(lanes) || lanes < 1 || lanes > MAX_LANES) {
+    throw wrong("limits.lanes", lanes, `a whole number from 1 to ${MAX_LANES}`);
+  }
+  if (order !== "loose" && order !== "strict") throw wrong("limits.order", order, '"loose" or "strict"');
+  return Object.freeze({
+    kind: "pawl.agent" as const,
+    ...(definition.input && { input: definition.input }),
+    limits: Object.freeze({ ...(timeoutMs && { timeout: timeoutMs }), attempts, lanes, order }),
+    run: definition.run.bind(definition),
+  });
+}

@@ -1,0 +1,205 @@
+import type { Delivery } from "../ports/bus.ts";
+import type { Stored } from "../ports/store.ts";
+import { adopted, deadLetter, submitted } from "../task/create.ts";
+import { type Decision, decide } from "../task/decide.ts";
+import type { Running, Task, TaskFailure } from "../task/document.ts";
+import type { Envelope } from "../task/envelope.ts";
+import { timing } from "../task/settings.ts";
+import { apply, type TaskEvent } from "../task/transitions.ts";
+import { type Arrived, keepConflict } from "./arrive.ts";
+import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
+import { type Hold, instant } from "./hold.ts";
+import type { HandledAs, Recorded, Word } from "./settle.ts";
+import { create, type Guard, readThrough, update, type Written } from "./write.ts";
+
+export interface HeldTask extends Stored {
+  readonly task: Running;
+}
+
+/** "claimed": run it. "closed": there is nothing to run, and this is the word to the broker. */
+export type Claimed =
+  | { readonly kind: "claimed"; readonly held: HeldTask }
+  | { readonly kind: "closed"; readonly recorded: Recorded };
+
+/**
+ * From a message to a claim on its task. Every write is guarded by what was seen, so of two runners that come here
+ * with the same message one is refused and decides again on what the other wrote.
+ */
+export async function claim(
+  arrived: Arrived,
+  delivery: Delivery,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Claimed> {
+  const { envelope, arrival } = arrived;
+  const guard: Guard = () => {
+    hold.check();
+    stop.throwIfAborted();
+  };
+  const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
+    kind: "closed",
+    recorded: { word, as, detail },
+  });
+  const decideNow = (task: Task | undefined) =>
+    decide(task, arrival, { now: deps.clock.now(), crashLimit: deps.settings.crashLimit });
+
+  let seen = firstSight(arrived, delivery) ?? (await readThrough(deps, envelope.id, guard));
+  for (let rounds = 1; ; rounds++) {
+    guard();
+    const decision = decideNow(seen?.task);
+    let result: Written;
+    switch (decision.kind) {
+      case "skip":
+        await countSkip(seen as Stored, delivery, deps, guard);
+        return closed({ kind: "ack" }, "skipped", "its sequence is settled");
+
+      case "later":
+        return closed({ kind: "nak", delayMs: decision.ms }, "not-due", `due in ${decision.ms} ms`);
+
+      case "surplus":
+        if (decision.outcome === "conflict") await keepConflict(arrived, delivery, guard, deps);
+        result = await update(
+          deps,
+          seen as Stored,
+          changeIf(decision, surplus(arrived, decision.outcome)),
+          guard,
+        );
+        if (result.kind === "written") return closed({ kind: "ack" }, "surplus", decision.outcome);
+        break;
+
+      case "missing": {
+        const expiresAt = deps.clock.now() + deps.settings.retention;
+        const lost = deadLetter(envelope, arrival, missing(envelope), expiresAt, mark(deps));
+        result = await create(deps, lost, guard);
+        if (result.kind === "written") return closed({ kind: "ack" }, "dead-letter", "document_missing");
+        break;
+      }
+
+      case "crashLoop": {
+        if (!(await wholeBeat(hold, rounds, deps))) break;
+        const expiresAt = deps.clock.now() + deps.settings.retention;
+        const exhaust: TaskEvent = { type: "exhaust", error: crashLoop(decision.starts), expiresAt };
+        result = await update(deps, seen as Stored, changeIf(decision, exhaust), guard);
+        if (result.kind === "written") return closed({ kind: "ack" }, "dead-letter", "crash_loop");
+        break;
+      }
+
+      case "create":
+      case "claim":
+      case "takeover": {
+        // The redelivery may be stale itself: only the newest delivery may push a silent holder aside.
+        if (decision.kind === "takeover" && !(await wholeBeat(hold, rounds, deps))) break;
+        const holder = {
+          queue: delivery.queue,
+          seq: delivery.seq,
+          token: uniqueToken(),
+          runner: deps.runner,
+        };
+        let sentAt = instant(deps);
+        if (decision.kind === "create") {
+          result = await create(deps, adopted(envelope, holder, mark(deps)), guard);
+        } else {
+          const change = changeIf(decision, { type: decision.kind, ...holder });
+          result = await update(
+            deps,
+            seen as Stored,
+            (task, own) => {
+              sentAt = instant(deps);
+              return change(task, own);
+            },
+            guard,
+          );
+        }
+        if (result.kind === "moot") break;
+        if (result.answered) hold.grant(holder.token, sentAt);
+        else await hold.prove(holder.token);
+        return { kind: "claimed", held: result.stored as HeldTask };
+      }
+      default:
+        return decision satisfies never;
+    }
+    seen = await readThrough(deps, envelope.id, guard);
+  }
+
+  function changeIf(decision: Decision, event: TaskEvent) {
+    return (task: Task, own: ReturnType<typeof mark>) =>
+      decideNow(task).kind === decision.kind ? apply(task, event, own) : undefined;
+  }
+}
+
+/**
+ * A takeover's wait: until no earlier holder can still act, under heartbeats. Then the start is written, so that
+ * `executions` counts handlers that really began.
+ */
+export async function waitForTurn(
+  held: HeldTask,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<HeldTask> {
+  if (held.task.started) return held;
+  const { takeoverWait } = timing(deps.settings);
+  deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms: takeoverWait });
+  await deps.clock.sleep(takeoverWait, AbortSignal.any([hold.lost, stop]));
+  const guard: Guard = () => {
+    hold.check();
+    stop.throwIfAborted();
+  };
+  const begun = await update(
+    deps,
+    held,
+    (task, own) => (isMine(task, held.task.token) ? apply(task, { type: "start" }, own) : undefined),
+    guard,
+  );
+  if (begun.kind === "moot") hold.check();
+  return (begun.stored ?? held) as HeldTask;
+}
+
+export function isMine(task: Task, token: string): task is Running {
+  return task.state === "running" && task.token === token;
+}
+
+/** The document as the submit wrote it, rebuilt from the message: a first claim needs no read. */
+function firstSight({ envelope, arrival, revision }: Arrived, delivery: Delivery): Stored | undefined {
+  if (delivery.redelivered || arrival.dispatch !== 1 || !revision || !envelope.stamp) return undefined;
+  return { task: submitted(envelope, delivery.queue), revision };
+}
+
+async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {
+  if (await hold.beat()) return true;
+  hold.check();
+  await pause(deps, rounds);
+  return false;
+}
+
+/** Made visible where it can be; the sequence is settled either way, so it never stands in the ack's way. */
+async function countSkip(seen: Stored, delivery: Delivery, deps: Deps, guard: Guard): Promise<void> {
+  const skip: TaskEvent = { type: "skip", queue: delivery.queue, seq: delivery.seq };
+  try {
+    await update(deps, seen, (task, own) => apply(task, skip, own), guard);
+  } catch (error) {
+    guard();
+    deps.log("warn", "skip.uncounted", { task: seen.task.id, reason: String(error) });
+  }
+}
+
+function surplus({ arrival }: Arrived, outcome: "duplicate" | "conflict"): TaskEvent {
+  return { type: "surplus", queue: arrival.queue, seq: arrival.seq, dispatch: arrival.dispatch, outcome };
+}
+
+function missing(envelope: Envelope): TaskFailure {
+  return {
+    code: "document_missing",
+    message: `Task ${envelope.id} was dispatched, but its document is gone: what was already done can't be known`,
+    phase: "delivery",
+  };
+}
+
+function crashLoop(starts: number): TaskFailure {
+  return {
+    code: "crash_loop",
+    message: `The handler was started ${starts} times in a row and its process died each time`,
+    phase: "delivery",
+  };
+}

@@ -1,0 +1,31 @@
+import type { Bus } from "../ports/bus.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { TaskStore } from "../ports/store.ts";
+import { backoff } from "../task/backoff.ts";
+import type { Settings } from "../task/settings.ts";
+import type { Mark } from "../task/transitions.ts";
+
+/** What every journey is given. Only functions/ and infra/ choose what is behind the ports. */
+export interface Deps {
+  readonly store: TaskStore;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: Settings;
+  /** Who writes: in histories, and on running documents. */
+  readonly runner: string;
+}
+
+export function uniqueToken(): string {
+  return crypto.randomUUID();
+}
+
+export function mark(deps: Pick<Deps, "clock" | "runner">): Mark {
+  return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner };
+}
+
+/** Pauses between tries of something that is away: 50 ms, doubling to 2 s. */
+export function pause(deps: Pick<Deps, "clock">, failures: number, signal?: AbortSignal): Promise<void> {
+  return deps.clock.sleep(backoff(failures, Math.random(), 50, 2_000), signal);
+}

@@ -1,0 +1,52 @@
+import type { Stored } from "../ports/store.ts";
+import type { Dispatched, Task } from "../task/document.ts";
+import { messageOf, PawlError } from "../task/errors.ts";
+import { type Queue, streamName } from "../task/names.ts";
+import { apply } from "../task/transitions.ts";
+import type { Deps } from "./deps.ts";
+import { publish } from "./publish.ts";
+import { type Guard, update } from "./write.ts";
+
+/** Gives up after a few request time-outs: for callers that are not holding a message. */
+export function patience(deps: Deps, what: string): Guard {
+  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
+  return () => {
+    if (deps.clock.monotonic() > until)
+      throw new PawlError("store_unavailable", `${what}: the store does not answer`);
+  };
+}
+
+export function queueOf(task: Pick<Task, "agent" | "lane">, deps: Deps): Queue {
+  const { namespace, generation } = deps.settings;
+  return { namespace, agent: task.agent, lane: task.lane, generation };
+}
+
+/** A scheduled task that is due: the state first, then the message. False when somebody else was faster. */
+export async function dispatch(deps: Deps, stored: Stored): Promise<boolean> {
+  const queue = queueOf(stored.task, deps);
+  const due = (task: Task) => task.state === "scheduled" && task.dueAt <= deps.clock.now();
+  const written = await update(
+    deps,
+    stored,
+    (task, own) => (due(task) ? apply(task, { type: "dispatch", queue: streamName(queue) }, own) : undefined),
+    patience(deps, `Task ${stored.task.id}`),
+  );
+  if (written.kind === "moot") return false;
+  const { task, revision } = written.stored;
+  if (task.state !== "dispatched") return false;
+  await publish(deps, { task: task as Dispatched, revision }, queue, `retry:${task.id}:${task.dispatches}`);
+  return true;
+}
+
+/** Dispatches what is due of one agent. Two at once are harmless: the document lets one of them through. */
+export async function dispatchDue(deps: Deps, agent: string, limit = 100): Promise<number> {
+  let dispatched = 0;
+  for (const stored of await deps.store.due(agent, deps.clock.now(), limit)) {
+    try {
+      if (await dispatch(deps, stored)) dispatched++;
+    } catch (error) {
+      deps.log("warn", "dispatch.failed", { task: stored.task.id, reason: messageOf(error) });
+    }
+  }
+  return dispatched;
+}

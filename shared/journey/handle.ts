@@ -1,0 +1,91 @@
+import type { Agent } from "../agent.ts";
+import type { Delivery } from "../ports/bus.ts";
+import { isPawlError, messageOf, type PawlError } from "../task/errors.ts";
+import type { Queue } from "../task/names.ts";
+import { type Arrived, arrive, keepPoison } from "./arrive.ts";
+import { claim, type HeldTask, waitForTurn } from "./claim.ts";
+import type { Deps } from "./deps.ts";
+import { type Hold, takeHold } from "./hold.ts";
+import { record } from "./record.ts";
+import { run } from "./run.ts";
+import { type Recorded, settle } from "./settle.ts";
+
+export interface Handled extends Recorded {
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** One message, from its arrival to the last word about it. Never throws. */
+export async function handle(
+  delivery: Delivery,
+  queue: Queue,
+  agent: Agent,
+  stop: AbortSignal,
+  deps: Deps,
+  beforeAck: () => void = () => {},
+): Promise<Handled> {
+  const arrived = await arrive(delivery, queue, deps);
+  const id = isPawlError(arrived) ? delivery.subject : arrived.envelope.id;
+  const hold = takeHold(delivery, id, deps);
+  let recorded: Recorded & { id?: string };
+  try {
+    recorded = isPawlError(arrived)
+      ? await bury(delivery, queue, arrived, hold, stop, deps)
+      : await work(arrived, delivery, agent, hold, stop, deps);
+  } catch (error) {
+    recorded = giveUp(error, stop);
+  }
+  if (recorded.word.kind === "ack") beforeAck();
+  await settle(delivery, recorded.word, hold, deps);
+  await hold.stop();
+  const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
+  const { as, detail } = handled;
+  deps.log("info", "task.handled", { task: handled.id, queue: delivery.queue, seq: handled.seq, as, detail });
+  return handled;
+}
+
+async function work(
+  arrived: Arrived,
+  delivery: Delivery,
+  agent: Agent,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Recorded> {
+  const claimed = await claim(arrived, delivery, hold, stop, deps);
+  if (claimed.kind === "closed") return claimed.recorded;
+  let held: HeldTask;
+  try {
+    held = await waitForTurn(claimed.held, hold, stop, deps);
+  } catch (error) {
+    // Told to stop while waiting. The holder before may still act, so this is no release.
+    if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
+    return record(claimed.held, { kind: "handOff", ended: false }, agent, hold, deps);
+  }
+  const outcome = await run(held.task, agent, hold, stop, deps);
+  return record(held, outcome, agent, hold, deps);
+}
+
+async function bury(
+  delivery: Delivery,
+  queue: Queue,
+  problem: PawlError,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Recorded & { id: string }> {
+  const guard = () => {
+    hold.check();
+    stop.throwIfAborted();
+  };
+  const id = await keepPoison(delivery, queue, problem, guard, deps);
+  return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
+}
+
+/** Nothing was decided: leave the message to the next delivery, at once if we were only told to stop. */
+function giveUp(error: unknown, stop: AbortSignal): Recorded {
+  if (isPawlError(error, "lease_lost"))
+    return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
+  if (stop.aborted) return { word: { kind: "nak", delayMs: 0 }, as: "put-back", detail: "told to stop" };
+  return { word: { kind: "silent" }, as: "left", detail: messageOf(error) };
+}

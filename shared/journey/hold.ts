@@ -1,0 +1,152 @@
+import type { Delivery } from "../ports/bus.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import { timing } from "../task/settings.ts";
+import { type Deps, pause } from "./deps.ts";
+
+/**
+ * A runner's hold on one message, from its arrival to its settling.
+ *
+ * JetStream can't fence: it honours the heartbeats and acks of a holder whose message it has long given to another.
+ * So a beat asks three things in order: postpone my redelivery; am I still the newest delivery; does the document
+ * still name my claim. Only all three together extend the lease, and from the moment the first of them was sent: a
+ * successor writes its claim after that moment, then waits for longer than a lease.
+ */
+export interface Hold {
+  /** Aborts once the message is another's, or can't be proven to be ours. */
+  readonly lost: AbortSignal;
+  /** Aborts when the document asks its holder to cancel. */
+  readonly cancelled: AbortSignal;
+  /** Throws `lease_lost`. Compares clocks, so it is right also in a process that was frozen and has just woken. */
+  check(): void;
+  /** One whole beat now. False when it could not be made whole. */
+  beat(): Promise<boolean>;
+  /** The claim that was sent at `sentAt` was written: from now on a lease is held under its token. */
+  grant(token: string, sentAt: Instant): void;
+  /**
+   * A claim was written at an unknown moment (its answer was lost): beats until one is whole, and holds a lease from
+   * then on. Throws `lease_lost`.
+   */
+  prove(token: string): Promise<void>;
+  /** No more beats. Resolves when the last one is over, so that no +WPI can follow a nak. */
+  stop(): Promise<void>;
+}
+
+export interface Instant {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function instant(deps: Pick<Deps, "clock">): Instant {
+  return { wall: deps.clock.now(), monotonic: deps.clock.monotonic() };
+}
+
+export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
+  const { clock, settings, log } = deps;
+  const { beatEvery, lease } = timing(settings);
+  const lost = new AbortController();
+  const cancelled = new AbortController();
+  const stopped = new AbortController();
+  let token: string | undefined;
+  let provenAt: Instant | undefined;
+  const granted = Promise.withResolvers<void>();
+  let inFlight: Promise<unknown> = Promise.resolve();
+
+  const lose = (why: string) => {
+    if (lost.signal.aborted) return;
+    if (token) log("warn", "lease.lost", { task: taskId, seq: delivery.seq, why });
+    lost.abort(new PawlError("lease_lost", `Task ${taskId}: ${why}`));
+  };
+
+  const left = (): number => {
+    if (!provenAt) return Number.POSITIVE_INFINITY;
+    const now = instant(deps);
+    return lease - Math.max(now.wall - provenAt.wall, now.monotonic - provenAt.monotonic);
+  };
+
+  const check = () => {
+    if (left() <= 0) lose(`no whole heartbeat for ${lease} ms`);
+    lost.signal.throwIfAborted();
+  };
+
+  const beat = async (): Promise<boolean> => {
+    check();
+    const sentAt = instant(deps);
+    try {
+      await delivery.working();
+      check();
+      if (stopped.signal.aborted) return false;
+      if (!(await delivery.current())) {
+        lose("the message was delivered again, or its ack_wait was cut");
+        return false;
+      }
+      check();
+      if (token && !stopped.signal.aborted) {
+        const found = await deps.store.get(taskId);
+        check();
+        const task = found?.task;
+        if (stopped.signal.aborted) return false;
+        if (task?.state !== "running" || task.token !== token) {
+          lose(task ? `the document is ${task.state} under another claim` : "the document is gone");
+          return false;
+        }
+        if (task.cancelRequested) cancelled.abort();
+        provenAt = sentAt;
+      }
+      return true;
+    } catch (error) {
+      if (isPawlError(error, "lease_lost")) return false;
+      log("warn", "beat.failed", { task: taskId, seq: delivery.seq, reason: messageOf(error) });
+      return false;
+    }
+  };
+
+  const beats = async () => {
+    let wait = beatEvery;
+    while (!stopped.signal.aborted && !lost.signal.aborted) {
+      await clock.sleep(wait, stopped.signal);
+      if (stopped.signal.aborted || lost.signal.aborted) return;
+      const begun = clock.monotonic();
+      inFlight = beat().catch(() => false);
+      // After a failed one, try again soon: the first moment that the store or the server is back counts.
+      wait = (await inFlight)
+        ? Math.max(0, beatEvery - (clock.monotonic() - begun))
+        : Math.ceil(beatEvery / 8);
+    }
+  };
+
+  const watch = async () => {
+    await granted.promise;
+    while (!stopped.signal.aborted && !lost.signal.aborted) {
+      await clock.sleep(Math.max(1, left()), stopped.signal);
+      if (!stopped.signal.aborted && left() <= 0) lose(`no whole heartbeat for ${lease} ms`);
+    }
+  };
+
+  void beats();
+  void watch();
+
+  return {
+    lost: lost.signal,
+    cancelled: cancelled.signal,
+    check,
+    beat,
+    grant: (claimToken, sentAt) => {
+      token = claimToken;
+      provenAt = sentAt;
+      granted.resolve();
+    },
+    prove: async (claimToken) => {
+      token = claimToken;
+      for (let failures = 1; !(await beat()); failures++) {
+        check();
+        await pause(deps, failures, stopped.signal);
+      }
+      granted.resolve();
+    },
+    stop: async () => {
+      stopped.abort();
+      granted.resolve();
+      await inFlight;
+    },
+  };
+}

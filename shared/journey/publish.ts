@@ -1,0 +1,130 @@
+import type { PublishResult } from "../ports/bus.ts";
+import type { Stored } from "../ports/store.ts";
+import type { Dispatched, DuplicateLayer } from "../task/document.ts";
+import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER } from "../task/envelope.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { Queue } from "../task/names.ts";
+import { isSettled } from "../task/settled.ts";
+import { apply } from "../task/transitions.ts";
+import { type Deps, pause } from "./deps.ts";
+import { update } from "./write.ts";
+
+export interface Published {
+  /** Set when the message was not stored anew: what stopped it. */
+  readonly stoppedBy?: DuplicateLayer;
+}
+
+/**
+ * Publishes a dispatched task's message: the document says so already, so a crash here is repaired from it.
+ *
+ * An unknown outcome is tried again under the same Msg-Id. "Already there" is success only if that message carries this
+ * dispatch, or the document has moved on. A failure is definite, and rolled back to scheduled, only if no try of it had
+ * an unknown outcome: else the message might be there after all.
+ */
+export async function publish(
+  deps: Deps,
+  stored: Stored & { task: Dispatched },
+  queue: Queue,
+  msgId: string,
+): Promise<Published> {
+  const message = outgoing(stored, msgId);
+  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
+  for (let failures = 0, unknown = false; ; ) {
+    try {
+      const result = await deps.bus.publish(queue, message);
+      if (result.kind === "stored") return {};
+      const seen = await look(deps, stored, queue, result);
+      if (seen === "there") return { stoppedBy: result.kind === "duplicate" ? "window" : "subject" };
+      if (seen === "moved-on") return { stoppedBy: "document" };
+      if (result.kind === "duplicate") throw taken(stored, msgId);
+      // The subject is still occupied by a message that is settled and about to go.
+      if (deps.clock.monotonic() > until) {
+        throw new PawlError(
+          "bus_unavailable",
+          `Task ${stored.task.id}: its subject stayed occupied by an old message`,
+        );
+      }
+      await pause(deps, ++failures);
+    } catch (error) {
+      if (isPawlError(error, "bus_unavailable")) {
+        unknown = true;
+        if (deps.clock.monotonic() <= until) {
+          deps.log("warn", "publish.retry", {
+            task: stored.task.id,
+            phase: "publish",
+            reason: messageOf(error),
+          });
+          await pause(deps, ++failures);
+          continue;
+        }
+      } else if (!unknown && !isPawlError(error, "store_unavailable")) await rollBack(deps, stored, error);
+      throw error;
+    }
+  }
+}
+
+function outgoing({ task, revision }: Stored & { task: Dispatched }, msgId: string) {
+  const [first] = task.history;
+  const { id, agent, lane, orderingKey, input, inputHash, createdAt } = task;
+  const data = encodeEnvelope({
+    id,
+    agent,
+    lane,
+    ...(orderingKey !== undefined && { orderingKey }),
+    input,
+    inputHash,
+    at: createdAt,
+    stamp: first?.stamp ?? "",
+    by: first?.by ?? "",
+  });
+  const headers = { [DISPATCH_HEADER]: String(task.dispatches), [REVISION_HEADER]: revision };
+  return { taskId: id, data, msgId, headers };
+}
+
+/** What the "already there" is about. */
+async function look(
+  deps: Deps,
+  { task }: Stored & { task: Dispatched },
+  queue: Queue,
+  result: PublishResult,
+): Promise<"there" | "moved-on" | "gone"> {
+  const there = await deps.bus.lookup(queue, task.id);
+  if (there?.headers.get(DISPATCH_HEADER) === String(task.dispatches)) return "there";
+  const now = await deps.store.get(task.id);
+  if (now?.task.state !== "dispatched" || now.task.dispatches !== task.dispatches) return "moved-on";
+  // Somebody's message for this task, unsettled: the claim adopts it.
+  if (there && result.kind === "occupied" && !isSettled(now.task, task.queue, there.seq)) return "there";
+  return "gone";
+}
+
+async function rollBack(deps: Deps, stored: Stored & { task: Dispatched }, cause: unknown): Promise<void> {
+  const { id, dispatches } = stored.task;
+  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
+  const guard = () => {
+    if (deps.clock.monotonic() > until)
+      throw new PawlError("store_unavailable", `Task ${id}: rollback not written`);
+  };
+  const event = { type: "rollback", dueAt: deps.clock.now(), note: messageOf(cause) } as const;
+  try {
+    await update(
+      deps,
+      stored,
+      (task, own) =>
+        task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined
+          ? apply(task, event, own)
+          : undefined,
+      guard,
+    );
+    deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });
+  } catch (error) {
+    // It stays dispatched with no message, which the sweep for orphans repairs.
+    deps.log("error", "rollback.failed", { task: id, phase: "rollback_write", reason: messageOf(error) });
+  }
+}
+
+function taken({ task }: Stored, msgId: string): PawlError {
+  return new PawlError(
+    "msg_id_taken",
+    `Task ${task.id}: Msg-Id ${JSON.stringify(msgId)} was used for another message inside the duplicate window`,
+  );
+}

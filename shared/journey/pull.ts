@@ -1,0 +1,68 @@
+import type { Agent } from "../agent.ts";
+import type { Pull } from "../ports/bus.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
+import type { Queue } from "../task/names.ts";
+import { type Deps, pause } from "./deps.ts";
+import { type Handled, handle } from "./handle.ts";
+
+/** "once": at most one message. "drain": until the queue is empty. "forever": until told to stop. */
+export type PullMode = "once" | "drain" | "forever";
+
+/** A lost pull (its server restarted) costs at most this much idling. */
+const PULL_WAIT = 5_000;
+const DRAIN_WAIT = 1_000;
+
+/** One lane, one message at a time. While the last ack is under way the next pull already waits at the server. */
+export async function pullLane(
+  queue: Queue,
+  agent: Agent,
+  mode: PullMode,
+  stop: AbortSignal,
+  deps: Deps,
+  onHandled: (handled: Handled) => void,
+): Promise<void> {
+  let waiting: Pull | undefined;
+  const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT);
+  const withdraw = () => void waiting?.cancel();
+  stop.addEventListener("abort", withdraw);
+  try {
+    for (let failures = 0; !stop.aborted; ) {
+      waiting ??= pull();
+      const delivery = await waiting.delivery.catch((error: unknown) => {
+        failures++;
+        if (!isPawlError(error, "bus_unavailable")) throw error;
+        if (failures === 1) deps.log("warn", "pull.failed", { reason: messageOf(error) });
+        return undefined;
+      });
+      waiting = undefined;
+      if (!delivery) {
+        if (failures > 0) await pause(deps, failures, stop);
+        if (mode !== "forever" && (await isEmpty(queue, deps))) break;
+        continue;
+      }
+      failures = 0;
+      if (stop.aborted) {
+        await delivery.nak(0).catch(() => {});
+        break;
+      }
+      const prefetch = () => {
+        if (mode !== "once" && !stop.aborted) waiting = pull();
+      };
+      onHandled(await handle(delivery, queue, agent, stop, deps, prefetch));
+      if (mode === "once") break;
+    }
+  } finally {
+    stop.removeEventListener("abort", withdraw);
+    await waiting?.cancel();
+  }
+}
+
+async function isEmpty(queue: Queue, deps: Deps): Promise<boolean> {
+  try {
+    const state = await deps.bus.state(queue);
+    return state.pending === 0 && state.inFlight === 0;
+  } catch (error) {
+    if (isPawlError(error, "bus_unavailable")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Agent } from "../agent.ts";
+import { backoff } from "../task/backoff.ts";
+import type { Running, TaskFailure } from "../task/document.ts";
+import { apply, type TaskEvent } from "../task/transitions.ts";
+import { type HeldTask, isMine } from "./claim.ts";
+import type { Deps } from "./deps.ts";
+import type { Hold } from "./hold.ts";
+import type { Outcome } from "./run.ts";
+import type { Recorded } from "./settle.ts";
+import { update } from "./write.ts";
+
+/** Writes down how the execution ended, before the broker hears of it. Only a holder whose lease is good may. */
+export async function record(
+  held: HeldTask,
+  outcome: Outcome,
+  agent: Agent,
+  hold: Hold,
+  deps: Deps,
+): Promise<Recorded> {
+  const ending = endingOf(held.task, outcome, agent, deps);
+  if (!ending) return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
+  const token = held.task.token;
+  const written = await update(
+    deps,
+    held,
+    // A bystander may have moved the revision; the claim's token says whether the task is still ours.
+    (task, own) => (isMine(task, token) ? apply(task, ending.event, own) : undefined),
+    () => hold.check(),
+  );
+  if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
+  const { event: _, ...recorded } = ending;
+  return recorded;
+}
+
+interface Ending extends Recorded {
+  readonly event: TaskEvent;
+}
+
+function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): Ending | undefined {
+  const now = deps.clock.now();
+  const expiresAt = now + deps.settings.retention;
+  const ack = { kind: "ack" } as const;
+  switch (outcome.kind) {
+    case "completed":
+      return { event: { type: "complete", result: outcome.result, expiresAt }, word: ack, as: "completed" };
+    case "failed": {
+      const { error, ended } = outcome;
+      const countsAttempt = error.phase === "handler" || error.phase === "result";
+      return {
+        event: { type: "fail", error, countsAttempt, ended, expiresAt },
+        word: ack,
+        as: "failed",
+        detail: error.code,
+      };
+    }
+    case "retry": {
+      const { error, ended } = outcome;
+      const failures = task.attempts + 1;
+      if (failures >= agent.limits.attempts) {
+        const last = exhausted(failures, error);
+        return {
+          event: { type: "fail", error: last, countsAttempt: true, ended, expiresAt },
+          word: ack,
+          as: "failed",
+          detail: last.code,
+        };
+      }
+      const delay = outcome.after ?? backoff(failures, Math.random());
+      if (agent.limits.order === "strict") {
+        return {
+          event: { type: "hold", error, dueAt: now + delay, ended },
+          word: { kind: "nak", delayMs: delay },
+          as: "retry",
+          detail: `${error.code}, in place in ${delay} ms`,
+        };
+      }
+      return {
+        event: { type: "retry", error, dueAt: now + delay, ended },
+        word: ack,
+        as: "retry",
+        detail: `${error.code}, in ${delay} ms`,
+        dueAt: now + delay,
+      };
+    }
+    case "handOff":
+      return {
+        event: { type: "handOff", ended: outcome.ended },
+        word: { kind: "nak", delayMs: 0 },
+        as: "handed-off",
+      };
+    case "cancelled":
+      return { event: { type: "cancel", ended: outcome.ended, expiresAt }, word: ack, as: "cancelled" };
+    case "abandoned":
+      return undefined;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function exhausted(failures: number, last: TaskFailure): TaskFailure {
+  return {
+    ...last,
+    code: "attempts_exhausted",
+    message: `Failed ${failures} times, at last: ${last.message}`,
+  };
+}

@@ -1,0 +1,176 @@
+import type { Agent } from "../agent.ts";
+import type { Running, TaskFailure } from "../task/document.ts";
+import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../task/errors.ts";
+import { byteLength, type Json, type JsonObject, plainJson } from "../task/json.ts";
+import type { Deps } from "./deps.ts";
+import type { Hold } from "./hold.ts";
+
+/** How an execution ended. `ended`: the handler's code is over; false when it ignores its signal and still runs. */
+export type Outcome =
+  | { readonly kind: "completed"; readonly result: Json }
+  | { readonly kind: "retry"; readonly error: TaskFailure; readonly after?: number; readonly ended: boolean }
+  | { readonly kind: "failed"; readonly error: TaskFailure; readonly ended: boolean }
+  | { readonly kind: "handOff"; readonly ended: boolean }
+  | { readonly kind: "cancelled"; readonly ended: boolean }
+  | { readonly kind: "abandoned" };
+
+type Ending = { readonly value: unknown } | { readonly thrown: unknown };
+
+/** Runs the handler under the hold's lease. Never throws. */
+export async function run(
+  task: Running,
+  agent: Agent,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Outcome> {
+  const input = await acceptedInput(agent, task.input);
+  if ("problem" in input) return { kind: "failed", error: failure(input.problem, "input"), ended: true };
+
+  const over = new AbortController();
+  const abort = new AbortController();
+  const cause = { hold, stop, timedOut: timer(agent.limits.timeout, over.signal, deps) };
+  const causes = [hold.lost, hold.cancelled, stop, cause.timedOut];
+  const relay = () => abort.abort(causes.find((signal) => signal.aborted)?.reason);
+  for (const signal of causes) signal.addEventListener("abort", relay);
+
+  try {
+    // Told to stop, or lost, before it began: the handler must not start at all.
+    if (causes.some((signal) => signal.aborted)) return classify({ thrown: undefined }, cause, deps);
+    const handler = execute(task, input.value, agent, watchful(abort.signal, hold), deps);
+    const ending = await Promise.race([handler, aborted(abort.signal)]);
+    const last = ending ?? (await Promise.race([handler, grace(deps, over.signal)]));
+    return classify(last, cause, deps);
+  } finally {
+    over.abort();
+    for (const signal of causes) signal.removeEventListener("abort", relay);
+  }
+}
+
+async function execute(
+  task: Running,
+  input: unknown,
+  agent: Agent,
+  signal: AbortSignal,
+  deps: Deps,
+): Promise<Ending> {
+  try {
+    const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
+    const context = { id: task.id, input, attempt: task.attempts + 1, signal, log };
+    return { value: await agent.run(context) };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+function classify(
+  ending: Ending | undefined,
+  cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal },
+  deps: Deps,
+): Outcome {
+  try {
+    cause.hold.check();
+  } catch {
+    return { kind: "abandoned" };
+  }
+  const ended = ending !== undefined;
+  // What a handler still finished after its signal is a result like any other.
+  if (ending && "value" in ending) return completed(ending.value, deps);
+  if (cause.hold.cancelled.aborted) return { kind: "cancelled", ended };
+  if (cause.stop.aborted) return { kind: "handOff", ended };
+  if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };
+  const thrown = ending?.thrown;
+  if (isPawlError(thrown) && thrown.disposition !== "retry")
+    return { kind: "failed", error: failure(thrown), ended };
+  const after = thrown instanceof Retry ? { after: Math.max(0, thrown.after) } : {};
+  return { kind: "retry", error: failure(thrown), ...after, ended };
+}
+
+function completed(value: unknown, deps: Deps): Outcome {
+  try {
+    const result = value === undefined ? null : plainJson(value, "The result", "result_invalid");
+    const bytes = byteLength(JSON.stringify(result));
+    const limit = deps.settings.resultLimit;
+    if (bytes <= limit) return { kind: "completed", result };
+    throw new PawlError(
+      "result_too_large",
+      `The result has ${bytes} bytes; the limit is ${limit} (PAWL_RESULT_LIMIT)`,
+    );
+  } catch (error) {
+    return { kind: "failed", error: { ...failure(error), phase: "result" }, ended: true };
+  }
+}
+
+const MESSAGE_KEPT = 4_000;
+
+function failure(error: unknown, phase: TaskFailure["phase"] = "handler"): TaskFailure {
+  const code: ErrorCode = isPawlError(error) ? error.code : "handler_failed";
+  return { code, message: messageOf(error).slice(0, MESSAGE_KEPT), phase };
+}
+
+/** The input as the agent's schema accepts it, or why it does not. */
+export async function acceptedInput(
+  agent: Agent,
+  input: JsonObject,
+): Promise<{ value: unknown } | { problem: PawlError }> {
+  if (!agent.input) return { value: input };
+  try {
+    const checked = await agent.input["~standard"].validate(input);
+    if (!checked.issues) return { value: checked.value };
+    const issues = checked.issues.slice(0, 5).map(({ message, path }) => {
+      const at = path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+      return at ? `${at}: ${message}` : message;
+    });
+    return {
+      problem: new PawlError("input_invalid", `The agent does not accept this input. ${issues.join("; ")}`),
+    };
+  } catch (error) {
+    return { problem: new PawlError("input_invalid", `The agent's schema threw: ${messageOf(error)}`) };
+  }
+}
+
+/**
+ * The signal's own `aborted` lags behind in a process that was frozen: on waking, the handler's timers may fire before
+ * the lease's. Asking this one compares the clocks first.
+ */
+function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
+  const current = () => {
+    try {
+      hold.check();
+    } catch {
+      // check() has aborted hold.lost, which aborts this signal
+    }
+    return Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get?.call(signal) as boolean;
+  };
+  return Object.defineProperties(signal, {
+    aborted: { get: current },
+    throwIfAborted: {
+      value: () => {
+        if (current()) throw signal.reason;
+      },
+    },
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+/** Two thirds of it for the handler to end, the rest for writing down that it did not. */
+async function grace(deps: Deps, over: AbortSignal): Promise<undefined> {
+  await deps.clock.sleep((deps.settings.stopGrace * 2) / 3, over);
+}
+
+function timer(ms: number | undefined, over: AbortSignal, deps: Deps): AbortSignal {
+  const timedOut = new AbortController();
+  if (ms !== undefined) {
+    void deps.clock.sleep(ms, over).then(() => {
+      const message = `The handler ran longer than its limit of ${ms} ms`;
+      if (!over.aborted) timedOut.abort(new PawlError("task_timeout", message));
+    });
+  }
+  return timedOut.signal;
+}

@@ -1,0 +1,70 @@
+import type { Delivery } from "../ports/bus.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
+import { type Deps, pause } from "./deps.ts";
+import type { Hold } from "./hold.ts";
+
+/** What the broker is told about a message. "silent": the message is no longer ours to speak of. */
+export type Word =
+  | { readonly kind: "ack" }
+  | { readonly kind: "nak"; readonly delayMs: number }
+  | { readonly kind: "silent" };
+
+/** What became of a message, in a word that doesn't change. */
+export type HandledAs =
+  | "completed"
+  | "failed"
+  | "retry"
+  | "handed-off"
+  | "cancelled"
+  | "skipped"
+  | "surplus"
+  | "dead-letter"
+  | "not-due"
+  | "put-back"
+  | "abandoned"
+  | "left";
+
+export interface Recorded {
+  readonly word: Word;
+  readonly as: HandledAs;
+  /** For people. */
+  readonly detail?: string;
+  /** When the task wants to be dispatched again. */
+  readonly dueAt?: number;
+}
+
+/**
+ * Says the word, until it is confirmed or as long as the message could still be ours. An ack that stays unconfirmed
+ * costs nothing but a redelivery, which finds its sequence settled.
+ */
+export async function settle(delivery: Delivery, word: Word, hold: Hold, deps: Deps): Promise<boolean> {
+  switch (word.kind) {
+    case "silent":
+      return false;
+    case "ack":
+      void hold.stop();
+      return confirm(() => delivery.ack(), delivery, deps);
+    case "nak":
+      // A +WPI that follows a nak would take it back.
+      await hold.stop();
+      return confirm(() => delivery.nak(word.delayMs), delivery, deps);
+    default:
+      return word satisfies never;
+  }
+}
+
+async function confirm(say: () => Promise<void>, delivery: Delivery, deps: Deps): Promise<boolean> {
+  const until = deps.clock.monotonic() + deps.settings.ackWait;
+  for (let failures = 1; ; failures++) {
+    try {
+      await say();
+      return true;
+    } catch (error) {
+      if (!isPawlError(error, "bus_unavailable") || deps.clock.monotonic() >= until) {
+        deps.log("warn", "settle.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
+        return false;
+      }
+      await pause(deps, failures);
+    }
+  }
+}

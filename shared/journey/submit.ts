@@ -1,0 +1,94 @@
+import type { Stored } from "../ports/store.ts";
+import { submitted } from "../task/create.ts";
+import type { Dispatched, DuplicateLayer, State, Task } from "../task/document.ts";
+import { checkInputSize } from "../task/envelope.ts";
+import { messageOf, PawlError } from "../task/errors.ts";
+import { hashInput, type JsonObject } from "../task/json.ts";
+import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
+import { apply } from "../task/transitions.ts";
+import { type Deps, mark, uniqueToken } from "./deps.ts";
+import { dispatch, patience, queueOf } from "./dispatch.ts";
+import { publish } from "./publish.ts";
+import { create, update } from "./write.ts";
+
+export interface Submission {
+  readonly agent: string;
+  /** How many lanes the agent has. */
+  readonly lanes: number;
+  readonly input: JsonObject;
+  /** Names the work: submitting it again is the same task. Made up when left out. */
+  readonly id?: string;
+  readonly orderingKey?: string;
+  /** Instead of `submit:<id>`. */
+  readonly msgId?: string;
+}
+
+export interface Submitted {
+  readonly id: string;
+  /** "already": the same work had been submitted before, and this changed nothing. */
+  readonly kind: "accepted" | "already";
+  readonly state: State;
+  /** For "already": which layer stopped the duplicate. */
+  readonly stoppedBy?: DuplicateLayer;
+}
+
+/** The state first, then the message. Returns once both are stored, or throws saying what is certain. */
+export async function submit(deps: Deps, submission: Submission): Promise<Submitted> {
+  const agent = checkAgentName(submission.agent);
+  const id = checkTaskId(submission.id ?? uniqueToken());
+  checkInputSize(submission.input, deps.settings.inputLimit);
+  const { orderingKey, input } = submission;
+  const lane = laneOf(orderingKey ?? id, submission.lanes);
+  const { now, stamp, by } = mark(deps);
+  const queue = queueOf({ agent, lane }, deps);
+  const key = orderingKey !== undefined && { orderingKey };
+  const inputHash = await hashInput(input);
+  const task = submitted(
+    { id, agent, lane, ...key, input, inputHash, at: now, stamp, by },
+    streamName(queue),
+  );
+
+  const created = await create(deps, task, patience(deps, `Task ${id}`));
+  const msgId = submission.msgId ?? `submit:${id}`;
+  if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId);
+  const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
+  await publish(deps, stored, queue, msgId);
+  return { id, kind: "accepted", state: "dispatched" };
+}
+
+/** The id is taken: by the same work, which may have been left half submitted, or by other work. */
+async function again(deps: Deps, found: Stored, wanted: Dispatched, msgId: string): Promise<Submitted> {
+  const { task } = found;
+  if (task.agent !== wanted.agent || task.inputHash !== wanted.inputHash) {
+    const differs = task.agent === wanted.agent ? "another input" : `agent ${task.agent}`;
+    throw new PawlError(
+      "id_conflict",
+      `Task ${task.id} exists with ${differs}. Use another id for other work, or the same input for the same work`,
+    );
+  }
+  const stoppedBy = await heal(deps, found, msgId);
+  if (!stoppedBy) return { id: task.id, kind: "accepted", state: "dispatched" };
+  await count(deps, found, stoppedBy);
+  return { id: task.id, kind: "already", state: task.state, stoppedBy };
+}
+
+/** A submitter that died between its write and its publish left a task without a message: finish that. */
+async function heal(deps: Deps, found: Stored, msgId: string): Promise<DuplicateLayer | undefined> {
+  const { task, revision } = found;
+  if (task.state === "scheduled" && task.dueAt <= deps.clock.now()) {
+    return (await dispatch(deps, found)) ? undefined : "document";
+  }
+  if (task.state !== "dispatched" || task.seq !== undefined) return "document";
+  const id = task.dispatches === 1 ? msgId : `retry:${task.id}:${task.dispatches}`;
+  return (await publish(deps, { task, revision }, queueOf(task, deps), id)).stoppedBy;
+}
+
+async function count(deps: Deps, found: Stored, layer: DuplicateLayer): Promise<void> {
+  try {
+    const change = (task: Task, own: ReturnType<typeof mark>) =>
+      apply(task, { type: "publishDuplicate", layer }, own);
+    await update(deps, found, change, patience(deps, `Task ${found.task.id}`));
+  } catch (error) {
+    deps.log("warn", "duplicate.uncounted", { task: found.task.id, layer, reason: messageOf(error) });
+  }
+}

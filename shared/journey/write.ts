@@ -1,0 +1,121 @@
+import type { Revision, Stored, WriteResult } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import { byteLength } from "../task/json.ts";
+import { DOCUMENT_LIMIT } from "../task/settings.ts";
+import { pageOut } from "../task/settled.ts";
+import type { Mark } from "../task/transitions.ts";
+import { type Deps, mark, pause } from "./deps.ts";
+
+/** "moot": the document is no longer one that the change applies to. */
+export type Written =
+  | {
+      readonly kind: "written";
+      readonly stored: Stored;
+      /** The store answered this very write. False: it was found by its stamp, written at an unknown moment. */
+      readonly answered: boolean;
+    }
+  | { readonly kind: "moot"; readonly stored: Stored | undefined };
+
+/** Returns the changed document, or undefined when the change no longer applies to what is there. */
+export type Change = (task: Task, mark: Mark) => Task | undefined;
+
+/**
+ * Throws when the writer must give up. Asked before every request, so that a runner whose lease ended while it
+ * waited for an answer sends nothing more.
+ */
+export type Guard = () => void;
+
+/**
+ * One guarded write, seen through: a refused one is applied again to what is there now, and one whose answer was
+ * lost is looked for by its stamp before anything is written again. Returns only what is certain.
+ */
+export async function update(deps: Deps, seen: Stored, change: Change, guard: Guard): Promise<Written> {
+  let current = seen;
+  const stamps = new Set<string>();
+  for (let failures = 0; ; ) {
+    guard();
+    const own = mark(deps);
+    const next = change(current.task, own);
+    if (!next) return { kind: "moot", stored: current };
+    stamps.add(own.stamp);
+    try {
+      const result = await replace(deps, next, current.revision);
+      if (result.kind === "written") return { kind: "written", stored: result.stored, answered: true };
+    } catch (error) {
+      failures = await endure(deps, error, failures, seen.task.id);
+    }
+    const found = await readThrough(deps, seen.task.id, guard);
+    if (found && wroteAny(found.task, stamps)) return { kind: "written", stored: found, answered: false };
+    if (!found) return { kind: "moot", stored: undefined };
+    current = found;
+  }
+}
+
+/** Creates a document, seen through in the same way. "moot": another document has the id. */
+export async function create(deps: Deps, task: Task, guard: Guard): Promise<Written> {
+  checkSize(task);
+  for (let failures = 0; ; ) {
+    guard();
+    try {
+      const result = await deps.store.create(task);
+      if (result.kind === "written") {
+        return { kind: "written", stored: { task, revision: result.revision }, answered: true };
+      }
+    } catch (error) {
+      failures = await endure(deps, error, failures, task.id);
+    }
+    const found = await readThrough(deps, task.id, guard);
+    if (!found) continue;
+    if (!wroteAny(found.task, new Set([task.stamp]))) return { kind: "moot", stored: found };
+    return { kind: "written", stored: found, answered: false };
+  }
+}
+
+/** Reads until the store answers or the guard gives up: while it is away the task is held, never run blind. */
+export async function readThrough(deps: Deps, id: string, guard: Guard): Promise<Stored | undefined> {
+  for (let failures = 0; ; ) {
+    guard();
+    try {
+      return await deps.store.get(id);
+    } catch (error) {
+      failures = await endure(deps, error, failures, id);
+    }
+  }
+}
+
+async function replace(
+  deps: Deps,
+  task: Task,
+  seen: Revision,
+): Promise<{ kind: "refused" } | { kind: "written"; stored: Stored }> {
+  const paged = pageOut(task);
+  if (paged) await deps.store.putPage(paged.page);
+  const next = paged?.task ?? task;
+  checkSize(next);
+  const result: WriteResult = await deps.store.replace(next, seen);
+  return result.kind === "written"
+    ? { kind: "written", stored: { task: next, revision: result.revision } }
+    : result;
+}
+
+async function endure(deps: Deps, error: unknown, failures: number, id: string): Promise<number> {
+  if (!isPawlError(error, "store_unavailable")) throw error;
+  if (failures === 0) deps.log("warn", "store.unavailable", { task: id, reason: messageOf(error) });
+  await pause(deps, failures + 1);
+  return failures + 1;
+}
+
+function wroteAny(task: Task, stamps: ReadonlySet<string>): boolean {
+  return task.history.some((entry) => stamps.has(entry.stamp));
+}
+
+function checkSize(task: Task): void {
+  const bytes = byteLength(JSON.stringify(task));
+  if (bytes > DOCUMENT_LIMIT) {
+    throw new PawlError(
+      "document_too_large",
+      `Task ${task.id}'s document would have ${bytes} bytes; ${DOCUMENT_LIMIT} is the most a store holds`,
+    );
+  }
+}

@@ -1,0 +1,70 @@
+import type { Queue } from "../task/names.ts";
+
+export interface OutgoingMessage {
+  readonly taskId: string;
+  readonly data: Uint8Array;
+  readonly msgId: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is in a queue for a task now. */
+export interface StoredMessage {
+  readonly seq: number;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/**
+ * "duplicate": the Msg-Id is in the stream's window. "occupied": a message of this task is in the queue.
+ * Neither says whether that message is this one: the publisher looks.
+ */
+export type PublishResult =
+  | { readonly kind: "stored"; readonly seq: number }
+  | { readonly kind: "duplicate"; readonly seq: number }
+  | { readonly kind: "occupied" };
+
+/** One delivery of one message. Each word to the broker is sent as a request and confirmed. */
+export interface Delivery {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly headers: ReadonlyMap<string, string>;
+  /** The stream's name and sequence. */
+  readonly queue: string;
+  readonly seq: number;
+  /** A hint, never a budget: a killed server repeats its counts. */
+  readonly redelivered: boolean;
+  /** Postpones the redelivery. Confirmed also for a stale holder, so it proves nothing by itself. */
+  working(): Promise<void>;
+  /** Whether this is still the consumer's newest delivery, under an ack_wait no shorter than configured. */
+  current(): Promise<boolean>;
+  ack(): Promise<void>;
+  nak(delayMs: number): Promise<void>;
+}
+
+export interface QueueState {
+  /** Waiting to be delivered. */
+  readonly pending: number;
+  /** Delivered and not acked. */
+  readonly inFlight: number;
+}
+
+/** A pull that waits at the server. `cancel` withdraws it; a message that was already under way is redelivered. */
+export interface Pull {
+  readonly delivery: Promise<Delivery | undefined>;
+  cancel(): Promise<void>;
+}
+
+/**
+ * Where messages are. Methods throw `bus_unavailable` when the outcome is unknown, `bus_refused` or `queue_full`
+ * when the server certainly did not do it.
+ */
+export interface Bus {
+  readonly name: string;
+  /** Creates the queue's stream and consumer, or corrects them to match. Returns what it changed. */
+  ensure(queue: Queue): Promise<readonly string[]>;
+  publish(queue: Queue, message: OutgoingMessage): Promise<PublishResult>;
+  /** The task's message in the queue, asked of the stream's leader. */
+  lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;
+  pull(queue: Queue, waitMs: number): Pull;
+  state(queue: Queue): Promise<QueueState>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,86 @@
+import type { Dispatched, Failed, Millis, RawMessage, Running, TaskFailure } from "./document.ts";
+import type { Envelope } from "./envelope.ts";
+import type { Mark } from "./transitions.ts";
+
+type Kind = Pick<Envelope, "id" | "agent" | "lane" | "orderingKey" | "input" | "inputHash">;
+
+function blank(
+  kind: Kind,
+  createdAt: Millis,
+  event: string,
+  state: Dispatched["state"] | "running" | "failed",
+  mark: Mark,
+) {
+  const fence = state === "running" ? 1 : 0;
+  return {
+    v: 1,
+    id: kind.id,
+    agent: kind.agent,
+    lane: kind.lane,
+    ...(kind.orderingKey !== undefined && { orderingKey: kind.orderingKey }),
+    input: kind.input,
+    inputHash: kind.inputHash,
+    fence,
+    stamp: mark.stamp,
+    released: true,
+    dispatches: 0,
+    attempts: 0,
+    executions: 0,
+    silentStarts: 0,
+    settled: [],
+    settledPages: 0,
+    publishDuplicates: { window: 0, subject: 0, document: 0 },
+    redeliveriesSkipped: 0,
+    signals: [],
+    history: [{ at: mark.now, event, state, fence, stamp: mark.stamp, by: mark.by }],
+    createdAt,
+    updatedAt: mark.now,
+  } as const;
+}
+
+/**
+ * A task as its submit writes it. The first claim builds the same document from the message instead of reading it,
+ * so everything here must come from the envelope.
+ */
+export function submitted(envelope: Envelope, queue: string): Dispatched {
+  const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
+  const base = blank(envelope, envelope.at, "submit", "dispatched", mark);
+  return { ...base, state: "dispatched", queue, dispatches: 1 };
+}
+
+/** A message published directly, with no document behind it: it is its own submit. */
+export function adopted(
+  envelope: Envelope,
+  holder: { queue: string; seq: number; token: string; runner: string },
+  mark: Mark,
+): Running {
+  const base = blank(envelope, mark.now, "adopt", "running", mark);
+  return {
+    ...base,
+    state: "running",
+    ...holder,
+    started: true,
+    released: false,
+    executions: 1,
+    silentStarts: 1,
+  };
+}
+
+/** A message that can't become a task, kept as a dead letter. */
+export function deadLetter(
+  kind: Kind,
+  carrier: { queue: string; seq: number; dispatch: number },
+  error: TaskFailure,
+  expiresAt: Millis,
+  mark: Mark,
+  raw?: RawMessage,
+): Failed {
+  return {
+    ...blank(kind, mark.now, "deadLetter", "failed", mark),
+    state: "failed",
+    error,
+    ...(raw && { raw }),
+    settled: [{ ...carrier, outcome: "failed", at: mark.now }],
+    expiresAt,
+  };
+}

@@ -1,0 +1,201 @@
+import type { ErrorCode } from "./errors.ts";
+import type { Json, JsonObject } from "./json.ts";
+
+/** Milliseconds since the epoch. */
+export type Millis = number;
+
+/** What became of one stream sequence that carried a task. Nothing is acked that is not settled first. */
+export type SettledAs =
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "rescheduled"
+  | "waiting"
+  | "in_doubt"
+  | "duplicate"
+  | "conflict";
+
+/** What stopped a second publish: the stream's window, the subject still occupied, the document. */
+export type DuplicateLayer = "window" | "subject" | "document";
+
+export interface Settlement {
+  readonly queue: string;
+  readonly seq: number;
+  /** The dispatch that this sequence carried; 0 when it was published directly. */
+  readonly dispatch: number;
+  readonly outcome: SettledAs;
+  readonly at: Millis;
+}
+
+export interface HistoryEntry {
+  readonly at: Millis;
+  readonly event: string;
+  readonly state: State;
+  readonly fence: number;
+  /** The write's unique value: how a writer whose reply was lost recognises its own write. */
+  readonly stamp: string;
+  readonly by: string;
+  readonly note?: string;
+}
+
+export interface TaskFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Where it went wrong: the envelope, the input, the handler, the result, the delivery. */
+  readonly phase: "envelope" | "input" | "handler" | "result" | "delivery";
+}
+
+/** Bytes of a message that could not be read as a task, kept for a person to look at. */
+export interface RawMessage {
+  readonly base64: string;
+  readonly bytes: number;
+  readonly truncated: boolean;
+  readonly subject: string;
+}
+
+export interface Signal {
+  readonly name: string;
+  readonly value: Json;
+  readonly at: Millis;
+}
+
+interface Common {
+  readonly v: 1;
+  readonly id: string;
+  readonly agent: string;
+  readonly lane: number;
+  readonly orderingKey?: string;
+  readonly input: JsonObject;
+  readonly inputHash: string;
+  /** Grows by one with every claim and is never reset: the order of all holders. */
+  readonly fence: number;
+  /** Differs in every write. Firestore lets identical concurrent writes all succeed; these never are. */
+  readonly stamp: string;
+  /** The last holder let go by its own write, so the next may start at once. */
+  readonly released: boolean;
+  readonly dispatches: number;
+  /** Failures only: crashes, hand-offs and publish failures don't count. */
+  readonly attempts: number;
+  /** Claims that started the handler. */
+  readonly executions: number;
+  /** Starts in a row that ended without a word: the crash loop's counter. */
+  readonly silentStarts: number;
+  readonly settled: readonly Settlement[];
+  /** Full pages of older settlements, stored beside the document. */
+  readonly settledPages: number;
+  readonly publishDuplicates: Readonly<Record<DuplicateLayer, number>>;
+  readonly redeliveriesSkipped: number;
+  readonly signals: readonly Signal[];
+  readonly cancelRequested?: { readonly at: Millis; readonly by: string };
+  readonly lastError?: TaskFailure;
+  readonly history: readonly HistoryEntry[];
+  readonly createdAt: Millis;
+  readonly updatedAt: Millis;
+}
+
+/** The message that carries the task now. No sequence yet: published, or about to be. */
+interface Carried {
+  readonly queue: string;
+  readonly seq?: number;
+}
+
+export interface Scheduled extends Common {
+  readonly state: "scheduled";
+  readonly dueAt: Millis;
+}
+export interface Dispatched extends Common, Carried {
+  readonly state: "dispatched";
+  /** Only on a strict lane: the message is there, and waits. */
+  readonly dueAt?: Millis;
+}
+export interface Running extends Common, Carried {
+  readonly state: "running";
+  readonly seq: number;
+  readonly token: string;
+  readonly runner: string;
+  /** False between a takeover and the moment when no earlier holder can still act. */
+  readonly started: boolean;
+}
+export interface Waiting extends Common {
+  readonly state: "waiting";
+  readonly waitingFor: string;
+  readonly dueAt?: Millis;
+}
+export interface InDoubt extends Common {
+  readonly state: "in_doubt";
+  readonly effect: string;
+}
+export interface Completed extends Common {
+  readonly state: "completed";
+  readonly result: Json;
+  readonly expiresAt: Millis;
+}
+export interface Failed extends Common {
+  readonly state: "failed";
+  readonly error: TaskFailure;
+  readonly raw?: RawMessage;
+  readonly expiresAt: Millis;
+}
+export interface Cancelled extends Common {
+  readonly state: "cancelled";
+  readonly expiresAt: Millis;
+}
+
+export type Task = Scheduled | Dispatched | Running | Waiting | InDoubt | Completed | Failed | Cancelled;
+export type State = Task["state"];
+
+/** The fields that every state has, without those of the state it is in. */
+export function common(task: Task): Common {
+  const {
+    v,
+    id,
+    agent,
+    lane,
+    orderingKey,
+    input,
+    inputHash,
+    fence,
+    stamp,
+    released,
+    dispatches,
+    attempts,
+    executions,
+    silentStarts,
+    settled,
+    settledPages,
+    publishDuplicates,
+    redeliveriesSkipped,
+    signals,
+    cancelRequested,
+    lastError,
+    history,
+    createdAt,
+    updatedAt,
+  } = task;
+  return {
+    v,
+    id,
+    agent,
+    lane,
+    ...(orderingKey !== undefined && { orderingKey }),
+    input,
+    inputHash,
+    fence,
+    stamp,
+    released,
+    dispatches,
+    attempts,
+    executions,
+    silentStarts,
+    settled,
+    settledPages,
+    publishDuplicates,
+    redeliveriesSkipped,
+    signals,
+    ...(cancelRequested && { cancelRequested }),
+    ...(lastError && { lastError }),
+    history,
+    createdAt,
+    updatedAt,
+  };
+}

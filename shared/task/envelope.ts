@@ -1,0 +1,135 @@
+import type { Millis } from "./document.ts";
+import { PawlError } from "./errors.ts";
+import { hashInput, isJsonObject, type JsonObject, parseJson } from "./json.ts";
+import { isTaskId, laneOf, type Queue, subjectPrefix } from "./names.ts";
+
+export const ENVELOPE_VERSION = 1;
+
+/** Headers of a dispatched message. Without them a message was published directly. */
+export const DISPATCH_HEADER = "Pawl-Dispatch";
+export const REVISION_HEADER = "Pawl-Revision";
+
+/** A message, read. Everything that a first claim needs to rebuild the document is in it. */
+export interface Envelope {
+  readonly id: string;
+  readonly agent: string;
+  readonly lane: number;
+  readonly orderingKey?: string;
+  readonly input: JsonObject;
+  readonly inputHash: string;
+  readonly at: Millis;
+  /** Of the write that created the document. */
+  readonly stamp: string;
+  readonly by: string;
+}
+
+export function encodeEnvelope(envelope: Envelope): Uint8Array {
+  const { id, agent, orderingKey, input, at, stamp, by } = envelope;
+  return new TextEncoder().encode(
+    JSON.stringify({ v: ENVELOPE_VERSION, id, agent, orderingKey, at, stamp, by, input }),
+  );
+}
+
+/** Reads a message's bytes. Throws a PawlError that says what is wrong with them; the caller keeps the bytes. */
+export async function decodeEnvelope(
+  message: { subject: string; data: Uint8Array },
+  queue: Queue,
+  inputLimit: number,
+): Promise<Envelope> {
+  const id = message.subject.slice(subjectPrefix(queue).length);
+  if (!isTaskId(id)) {
+    throw new PawlError(
+      "task_id_invalid",
+      `The message's subject ends in ${shown(id)}, which is not a task id`,
+    );
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(message.data);
+  } catch {
+    throw new PawlError("envelope_invalid", `The message (${message.data.length} bytes) is not UTF-8 text`);
+  }
+  const body = parseJson(text, "The message", "envelope_invalid");
+  if (!isJsonObject(body)) throw new PawlError("envelope_invalid", "The message is not a JSON object");
+  if (body.v === undefined) {
+    throw new PawlError(
+      "envelope_invalid",
+      `The message has no envelope version: it should be {"v": ${ENVELOPE_VERSION}, "input": {…}}`,
+    );
+  }
+  if (body.v !== ENVELOPE_VERSION) {
+    throw new PawlError(
+      "envelope_version",
+      `The message's envelope version is ${shown(body.v)}; this runner speaks ${ENVELOPE_VERSION}`,
+    );
+  }
+  if (body.id !== undefined && body.id !== id) {
+    throw new PawlError(
+      "envelope_invalid",
+      `The message says it is task ${shown(body.id)}, its subject says ${id}`,
+    );
+  }
+  if (body.agent !== undefined && body.agent !== queue.agent) {
+    throw new PawlError(
+      "agent_mismatch",
+      `The message is for agent ${shown(body.agent)}, on a queue of ${queue.agent}`,
+    );
+  }
+  if (!isJsonObject(body.input)) {
+    throw new PawlError("input_invalid", `The input must be a JSON object, not ${kindOf(body.input)}`);
+  }
+  checkInputSize(body.input, inputLimit);
+  return {
+    id,
+    agent: queue.agent,
+    lane: queue.lane,
+    ...(typeof body.orderingKey === "string" && { orderingKey: body.orderingKey }),
+    input: body.input,
+    inputHash: await hashInput(body.input),
+    at: typeof body.at === "number" ? body.at : 0,
+    stamp: typeof body.stamp === "string" ? body.stamp : "",
+    by: typeof body.by === "string" ? body.by : "unknown",
+  };
+}
+
+/** An input as a caller hands it over, before there is an envelope around it. */
+export function checkInput(text: string, inputLimit: number): JsonObject {
+  const bytes = new TextEncoder().encode(text).length;
+  if (bytes > inputLimit) throw tooLarge(bytes, inputLimit);
+  const input = parseJson(text, "The input");
+  if (!isJsonObject(input)) {
+    throw new PawlError("input_invalid", `The input must be a JSON object, not ${kindOf(input)}`);
+  }
+  return input;
+}
+
+export function checkInputSize(input: JsonObject, inputLimit: number): void {
+  const bytes = new TextEncoder().encode(JSON.stringify(input)).length;
+  if (bytes > inputLimit) throw tooLarge(bytes, inputLimit);
+}
+
+function tooLarge(bytes: number, limit: number): PawlError {
+  return new PawlError(
+    "input_too_large",
+    `The input has ${bytes} bytes; the limit is ${limit} (PAWL_INPUT_LIMIT)`,
+  );
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value)?.slice(0, 140) ?? "nothing";
+}
+
+export function queueFor(
+  task: { namespace: string; agent: string; id: string; orderingKey?: string },
+  lanes: number,
+  generation: number,
+): Queue {
+  const lane = laneOf(task.orderingKey ?? task.id, lanes);
+  return { namespace: task.namespace, agent: task.agent, lane, generation };
+}

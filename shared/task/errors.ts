@@ -1,0 +1,219 @@
+/**
+ * The one error family. A code is the anchor of its paragraph in docs/errors.md, which is printed from this table.
+ *
+ * Disposition says what becomes of a task that meets the error:
+ * "retry" tries again later, "fail" is a dead letter, "abandon" leaves the task to whoever holds it now.
+ */
+export type Disposition = "retry" | "fail" | "abandon";
+
+export interface ErrorKind {
+  readonly disposition: Disposition;
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+export const errorKinds = {
+  agent_mismatch: {
+    disposition: "fail",
+    meaning: "A message on one agent's queue names another agent.",
+    remedy:
+      "Publish it through `pawl submit`, which chooses the queue. The message is kept in the dead letter.",
+  },
+  agent_name_invalid: {
+    disposition: "fail",
+    meaning: "An agent's name can't be part of a stream name and a subject.",
+    remedy: "Rename the file in agents/: a letter, then a-z 0-9 - (63 characters at most).",
+  },
+  agent_invalid: {
+    disposition: "fail",
+    meaning: "An agent's file does not default-export what `defineAgent` returns, or a field of it is wrong.",
+    remedy: "Correct the file and field that the message names.",
+  },
+  agent_unknown: {
+    disposition: "fail",
+    meaning: "There is no such file in the agents folder.",
+    remedy: "Check the spelling against the names the message lists, or set PAWL_AGENTS_DIR.",
+  },
+  attempts_exhausted: {
+    disposition: "fail",
+    meaning: "The handler failed as often as `limits.attempts` allows.",
+    remedy: "The last error is in the dead letter. Mend its cause, then submit the work again.",
+  },
+  bus_refused: {
+    disposition: "retry",
+    meaning:
+      "NATS refused a request for good: permissions, a missing stream, or a message over its size limit.",
+    remedy: "Do what the message says; `pawl run <agent>` creates missing streams.",
+  },
+  bus_unavailable: {
+    disposition: "retry",
+    meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
+    remedy: "Check that NATS_URL is right and the server runs, then repeat the command with the same --id.",
+  },
+  crash_loop: {
+    disposition: "fail",
+    meaning: "The process running the task died again and again without finishing it.",
+    remedy:
+      "Look at the platform's logs for what kills it (memory, time limits), then submit the work again.",
+  },
+  document_missing: {
+    disposition: "fail",
+    meaning: "A dispatched message's document is gone, so nobody knows what was already done.",
+    remedy: "Find out who removed the document. The input is in the dead letter.",
+  },
+  document_too_large: {
+    disposition: "fail",
+    meaning: "A task's document would pass what the store can hold (1 MiB).",
+    remedy: "Keep large values elsewhere and pass a reference.",
+  },
+  envelope_invalid: {
+    disposition: "fail",
+    meaning: "A message on a task queue is not a Pawl envelope.",
+    remedy:
+      "Publish through `pawl submit`, or as docs/lifecycle.md describes. The bytes are in the dead letter.",
+  },
+  envelope_version: {
+    disposition: "fail",
+    meaning: "A message's envelope is of a version that this runner does not speak.",
+    remedy: "Deploy runners and publishers of one version. The bytes are in the dead letter.",
+  },
+  fatal: {
+    disposition: "fail",
+    meaning: "The handler threw `Fatal`: trying again would not help.",
+    remedy: "Read the message, mend its cause, then submit the work again.",
+  },
+  handler_failed: {
+    disposition: "retry",
+    meaning: "The handler threw.",
+    remedy: "It is tried again with growing delays until `limits.attempts` is reached.",
+  },
+  id_conflict: {
+    disposition: "fail",
+    meaning: "The id belongs to a task with another agent or input.",
+    remedy: "Use another id for other work. For the same work, send the same input.",
+  },
+  illegal_transition: {
+    disposition: "abandon",
+    meaning: "A change was asked for that the task's state does not allow.",
+    remedy: "Read the task with `pawl status`: somebody else has moved it on.",
+  },
+  input_invalid: {
+    disposition: "fail",
+    meaning: "The input is not what the agent's schema, or any task, accepts.",
+    remedy: "Correct the field that the message names.",
+  },
+  input_too_large: {
+    disposition: "fail",
+    meaning: "The input is over the size limit.",
+    remedy: "Keep large values elsewhere and pass a reference, or raise PAWL_INPUT_LIMIT.",
+  },
+  lease_lost: {
+    disposition: "abandon",
+    meaning: "This runner can no longer prove that the task is its own, so it stopped and wrote nothing.",
+    remedy:
+      "Nothing: the next delivery goes on. If it is frequent, look for frozen processes or a slow store.",
+  },
+  msg_id_taken: {
+    disposition: "fail",
+    meaning: "The Msg-Id given by the caller was used for another message inside the duplicate window.",
+    remedy: "Use another --msg-id, or none.",
+  },
+  queue_drift: {
+    disposition: "fail",
+    meaning: "A stream or consumer differs from its definition in a field that NATS can't change.",
+    remedy: "Drain the queue and raise its generation (PAWL_GENERATION), or delete what is in the way.",
+  },
+  queue_full: {
+    disposition: "retry",
+    meaning: "The queue's storage is full, so the message was refused.",
+    remedy: "Run more lanes, or raise the stream's max_bytes. The task stays scheduled.",
+  },
+  result_invalid: {
+    disposition: "fail",
+    meaning: "The handler returned something that JSON can't express.",
+    remedy: "Return plain data: no functions, cycles, BigInt or class instances.",
+  },
+  result_too_large: {
+    disposition: "fail",
+    meaning: "The handler's result is over the size limit (PAWL_RESULT_LIMIT).",
+    remedy: "Store large results elsewhere and return a reference.",
+  },
+  setting_invalid: {
+    disposition: "fail",
+    meaning: "A setting is missing, malformed, or contradicts another.",
+    remedy: "Set what the message names.",
+  },
+  store_refused: {
+    disposition: "fail",
+    meaning: "The store refused a request for good: permissions, a wrong project, a missing database.",
+    remedy: "Do what the message says.",
+  },
+  store_unavailable: {
+    disposition: "retry",
+    meaning: "The store did not answer in time, so a write may or may not have happened.",
+    remedy: "Check the store; the task is held, not run blind. Repeat a command with the same --id.",
+  },
+  task_id_invalid: {
+    disposition: "fail",
+    meaning: "A task's id can't be a subject token and a document id.",
+    remedy: "Use 1 to 128 of the characters A-Z a-z 0-9 _ -",
+  },
+  task_timeout: {
+    disposition: "retry",
+    meaning: "The handler ran longer than `limits.timeout`.",
+    remedy: "Raise the limit, or do less in one task.",
+  },
+  task_unknown: {
+    disposition: "fail",
+    meaning: "There is no document with this id in this namespace and store.",
+    remedy: "Check the id, PAWL_NAMESPACE and PAWL_STORE.",
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorKinds;
+
+export class PawlError extends Error {
+  // A literal, because minifiers rename classes.
+  override readonly name: string = "PawlError";
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  get disposition(): Disposition {
+    return errorKinds[this.code].disposition;
+  }
+}
+
+/** Thrown by a handler when trying again would not help. */
+export class Fatal extends PawlError {
+  override readonly name = "Fatal";
+  constructor(message: string, options?: ErrorOptions) {
+    super("fatal", message, options);
+  }
+}
+
+/** Thrown by a handler that knows when trying again makes sense. `after` is in milliseconds from now. */
+export class Retry extends PawlError {
+  override readonly name = "Retry";
+  readonly after: number;
+  constructor(message: string, after: number, options?: ErrorOptions) {
+    super("handler_failed", message, options);
+    this.after = after;
+  }
+}
+
+export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {
+  return error instanceof PawlError && (code === undefined || error.code === code);
+}
+
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  try {
+    return String(error);
+  } catch {
+    return "something was thrown that can't be shown as text";
+  }
+}

@@ -1,0 +1,92 @@
+import { type ErrorCode, PawlError } from "./errors.ts";
+
+export type Json = string | number | boolean | null | Json[] | JsonObject;
+export interface JsonObject {
+  [key: string]: Json;
+}
+
+/** Deeper than any hand-made input, and far from where recursive code (JSON.stringify among it) overflows. */
+export const MAX_DEPTH = 64;
+
+/** Depth of nesting, read from the text itself so that a hostile depth never reaches a recursive function. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 0x5c) i++;
+      else if (c === 0x22) inString = false;
+    } else if (c === 0x22) inString = true;
+    else if (c === 0x7b || c === 0x5b) deepest = Math.max(deepest, ++depth);
+    else if (c === 0x7d || c === 0x5d) depth--;
+  }
+  return deepest;
+}
+
+/** Parses JSON that a stranger wrote: bounded in depth, and with no `__proto__` key anywhere. */
+export function parseJson(text: string, what: string, code: ErrorCode = "input_invalid"): Json {
+  const depth = depthOf(text);
+  if (depth > MAX_DEPTH) {
+    throw new PawlError(code, `${what} is nested ${depth} levels deep; ${MAX_DEPTH} is the limit`);
+  }
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (error) {
+    throw new PawlError(code, `${what} is not JSON: ${(error as Error).message}`);
+  }
+  refuseProto(value, what, code);
+  return value;
+}
+
+/** The same rules for a value that is already in memory. Returns a plain copy. */
+export function plainJson(value: unknown, what: string, code: ErrorCode): Json {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw new PawlError(code, `${what} can't be written as JSON: ${(error as Error).message}`);
+  }
+  if (text === undefined)
+    throw new PawlError(code, `${what} can't be written as JSON: it is ${typeof value}`);
+  return parseJson(text, what, code);
+}
+
+function refuseProto(value: Json, path: string, code: ErrorCode): void {
+  if (value === null || typeof value !== "object") return;
+  for (const [key, child] of Object.entries(value)) {
+    if (key === "__proto__")
+      throw new PawlError(code, `${path} has a key "__proto__", which is not accepted`);
+    refuseProto(child, `${path}.${key}`, code);
+  }
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The same text for the same value, whatever the order of its keys. */
+export function canonicalJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const entries = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] as Json)}`);
+  return `{${entries.join(",")}}`;
+}
+
+export function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+export async function sha256(data: string | Uint8Array): Promise<string> {
+  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export function hashInput(input: JsonObject): Promise<string> {
+  return sha256(canonicalJson(input));
+}

@@ -1,0 +1,60 @@
+import { PawlError } from "./errors.ts";
+
+/** Safe both as one NATS subject token and as a Firestore document id. */
+const TASK_ID = /^[A-Za-z0-9_-]{1,128}$/;
+/** No underscore and no dot: both separate the parts of stream names and subjects. */
+const AGENT = /^[a-z][a-z0-9-]{0,62}$/;
+const NAMESPACE = /^[a-z][a-z0-9-]{0,31}$/;
+
+export function isTaskId(id: string): boolean {
+  return TASK_ID.test(id);
+}
+
+export function checkTaskId(id: string): string {
+  if (isTaskId(id)) return id;
+  const shown = id.length > 140 ? `${id.slice(0, 140)}… (${id.length} characters)` : id;
+  throw new PawlError(
+    "task_id_invalid",
+    `Task id ${JSON.stringify(shown)} can't be used. Use 1 to 128 of the characters A-Z a-z 0-9 _ -`,
+  );
+}
+
+export function checkAgentName(name: string): string {
+  if (AGENT.test(name)) return name;
+  throw new PawlError(
+    "agent_name_invalid",
+    `Agent name ${JSON.stringify(name.slice(0, 140))} can't be used. Start with a letter, then a-z 0-9 - (63 at most)`,
+  );
+}
+
+export function checkNamespace(namespace: string): string {
+  if (NAMESPACE.test(namespace)) return namespace;
+  throw new PawlError(
+    "setting_invalid",
+    `PAWL_NAMESPACE is ${JSON.stringify(namespace)}. Start with a letter, then a-z 0-9 - (32 at most)`,
+  );
+}
+
+/** One queue is one stream with one consumer: an agent's lane, in one generation. */
+export interface Queue {
+  readonly namespace: string;
+  readonly agent: string;
+  readonly lane: number;
+  /** A stream re-created under its old name honours acks from its former life, so a new one gets a new name. */
+  readonly generation: number;
+}
+
+export function streamName(queue: Queue): string {
+  return `${queue.namespace.toUpperCase()}_${queue.agent}_${queue.lane}_g${queue.generation}`;
+}
+
+export function subjectPrefix(queue: Queue): string {
+  return `${queue.namespace}.tasks.${queue.agent}.${queue.lane}.g${queue.generation}.`;
+}
+
+/** Tasks of one ordering key always share a lane, and so stay in order. */
+export function laneOf(key: string, lanes: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % lanes;
+}

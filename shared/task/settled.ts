@@ -1,0 +1,32 @@
+import type { Settlement, Task } from "./document.ts";
+
+/** How many settlements stay in the document; older ones are paged out in full pages. */
+export const SETTLED_INLINE = 64;
+export const SETTLED_PAGE = 32;
+
+export function isSettled(task: Task, queue: string, seq: number): boolean {
+  return task.settled.some((entry) => entry.queue === queue && entry.seq === seq);
+}
+
+export function settle(settled: readonly Settlement[], entry: Settlement): readonly Settlement[] {
+  const known = settled.some((other) => other.queue === entry.queue && other.seq === entry.seq);
+  return known ? settled : [...settled, entry];
+}
+
+export interface SettledPage {
+  readonly taskId: string;
+  readonly page: number;
+  readonly settled: readonly Settlement[];
+}
+
+/**
+ * Splits the oldest page off a document that holds too many. The list only ever grows at its end, so page n has the
+ * same content whoever writes it: it is stored first, and a crash before the document follows loses nothing.
+ */
+export function pageOut(task: Task): { task: Task; page: SettledPage } | undefined {
+  if (task.settled.length <= SETTLED_INLINE) return undefined;
+  return {
+    page: { taskId: task.id, page: task.settledPages, settled: task.settled.slice(0, SETTLED_PAGE) },
+    task: { ...task, settled: task.settled.slice(SETTLED_PAGE), settledPages: task.settledPages + 1 },
+  };
+}
