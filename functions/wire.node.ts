@@ -113,12 +113,8 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
       if (emulatorHost) process.env.METADATA_SERVER_DETECTION ??= "none";
       // Loaded only when chosen: it takes half a second.
       const { firestoreGrpc } = await import("../shared/adapters/firestore-grpc.ts");
-      return firestoreGrpc({
-        projectId,
-        namespace,
-        requestTimeout,
-        ...(keyFile && { keyFilename: keyFile }),
-      });
+      const identity = { ...(emulatorHost && { emulatorHost }), ...(keyFile && { keyFilename: keyFile }) };
+      return firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
     }
     default:
       return store satisfies never;

@@ -37,3 +37,5 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else process.exitCode = sayError(error, process.argv.includes("--json"));
 }
+// A client that still retries in the background must not keep a finished command alive.
+process.exit();

@@ -85,7 +85,8 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         return found.exists ? (JSON.parse(found.get("json") as string) as SettledPage) : undefined;
       }),
     close: async () => {
-      await db.terminate();
+      // It waits for requests under way, also for those that nobody will answer.
+      await within(requestTimeout, "Closing Firestore", db.terminate()).catch(() => {});
     },
   };
 }

@@ -89,7 +89,11 @@ function sent<Config extends object>(config: Config): Config {
 
 function isEmpty(value: unknown): boolean {
   return (
-    value === undefined || value === 0 || value === "" || value === false || (Array.isArray(value) && value.length === 0)
+    value === undefined ||
+    value === 0 ||
+    value === "" ||
+    value === false ||
+    (Array.isArray(value) && value.length === 0)
   );
 }
 

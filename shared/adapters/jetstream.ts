@@ -23,13 +23,13 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   const timeout = settings.requestTimeout;
   const js = jetstream(nc, { timeout });
   const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
-  const open = opener(js);
+  const consumers = consumersOf(js);
   return {
     name: `JetStream at ${nc.getServer()}`,
     ensure: (queue) => ensureQueue(jsm, queue, settings),
     publish: (queue, message) => publish(js, nc, queue, message, timeout),
     lookup: (queue, taskId) => lookup(jsm, queue, taskId),
-    pull: (queue, waitMs) => pull(open, jsm, nc, queue, waitMs, settings),
+    pull: (queue, waitMs) => pull(consumers, jsm, nc, queue, waitMs, settings),
     state: async (queue) => {
       const what = `consumer ${CONSUMER} of ${streamName(queue)}`;
       const info = await jsm.consumers
@@ -103,19 +103,26 @@ async function lookup(
   }
 }
 
-/** Consumers by stream, asked for once: a pull itself is then a single message. */
-function opener(js: JetStreamClient): (stream: string) => Promise<Consumer> {
+interface Consumers {
+  open(stream: string): Promise<Consumer>;
+  forget(stream: string): void;
+}
+
+/** Consumers by stream, asked for once and after a failure: a pull itself is then a single message. */
+function consumersOf(js: JetStreamClient): Consumers {
   const opened = new Map<string, Promise<Consumer>>();
-  return (stream) => {
-    const known = opened.get(stream) ?? js.consumers.get(stream, CONSUMER);
-    opened.set(stream, known);
-    known.catch(() => opened.delete(stream));
-    return known;
+  return {
+    open: (stream) => {
+      const known = opened.get(stream) ?? js.consumers.get(stream, CONSUMER);
+      opened.set(stream, known);
+      return known;
+    },
+    forget: (stream) => void opened.delete(stream),
   };
 }
 
 function pull(
-  open: (stream: string) => Promise<Consumer>,
+  consumers: Consumers,
   jsm: JetStreamManager,
   nc: NatsConnection,
   queue: Queue,
@@ -128,13 +135,14 @@ function pull(
   let stopFetch: (() => Promise<unknown>) | undefined;
   const fetched = async (): Promise<Delivery | undefined> => {
     try {
-      const consumer = await open(streamName(queue));
+      const consumer = await consumers.open(streamName(queue));
       const messages = await consumer.fetch({ max_messages: 1, expires: waitMs });
       if (isCancelled) await messages.close();
       stopFetch = () => messages.close().catch(() => {});
       for await (const message of messages) return delivery(message, jsm, nc, settings);
       return undefined;
     } catch (error) {
+      consumers.forget(streamName(queue));
       throw missing(error, what);
     }
   };

@@ -1,3 +1,4 @@
+import { jetstream } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Revision, Stored, TaskStore, WriteResult } from "../ports/store.ts";
@@ -86,11 +87,10 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
 
 /** `allow_direct` off: a follower's stale answer could prolong a lease that is lost. */
 async function open(nc: NatsConnection, name: string, settings: Settings): Promise<KV> {
-  const bucket = await new Kvm(nc).create(name, {
+  const bucket = await new Kvm(jetstream(nc, { timeout: settings.requestTimeout })).create(name, {
     history: 1,
     replicas: settings.replicas,
     allow_direct: false,
-    timeout: settings.requestTimeout,
   });
   const { streamInfo } = await bucket.status();
   if (streamInfo.config.allow_direct) {

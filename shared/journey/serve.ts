@@ -27,18 +27,21 @@ export async function serve(
     for (const change of await deps.bus.ensure(queue)) deps.log("info", "queue.ensured", { change });
   }
   const tally: Tally = {};
-  const sweeper = sweep(name, stop, deps);
+  const sweep = sweeper(name, deps);
   const onHandled = ({ as, dueAt }: Handled) => {
     tally[as] = (tally[as] ?? 0) + 1;
-    if (dueAt !== undefined) sweeper.expect(dueAt);
+    if (dueAt !== undefined) sweep.expect(dueAt);
   };
   if (mode === "forever") {
-    await Promise.all([
-      sweeper.run(),
-      ...queues.map((queue) => pullLane(queue, agent, mode, stop, deps, onHandled)),
-    ]);
+    // A lane that can't go on takes the others down with it, but in good order: they hand off what they hold.
+    const broken = new AbortController();
+    const end = AbortSignal.any([stop, broken.signal]);
+    const lanes = queues.map((queue) => pullLane(queue, agent, mode, end, deps, onHandled));
+    for (const lane of lanes) lane.catch((error: unknown) => broken.abort(error));
+    await Promise.allSettled([sweep.run(end), ...lanes]);
+    if (broken.signal.aborted) throw broken.signal.reason;
   } else {
-    await sweeper.once();
+    await sweep.once();
     for (const queue of queues) {
       await pullLane(queue, agent, mode, stop, deps, onHandled);
       if (mode === "once" && Object.keys(tally).length > 0) break;
@@ -47,7 +50,7 @@ export async function serve(
   return tally;
 }
 
-function sweep(agent: string, stop: AbortSignal, deps: Deps) {
+function sweeper(agent: string, deps: Deps) {
   const { clock, log } = deps;
   let next = 0;
   let sooner = new AbortController();
@@ -67,7 +70,7 @@ function sweep(agent: string, stop: AbortSignal, deps: Deps) {
       next = dueAt;
       sooner.abort();
     },
-    run: async () => {
+    run: async (stop: AbortSignal) => {
       while (!stop.aborted) {
         if (clock.now() >= next) await once();
         sooner = new AbortController();

@@ -156,7 +156,7 @@ export const errorKinds = {
   task_id_invalid: {
     disposition: "fail",
     meaning: "A task's id can't be a subject token and a document id.",
-    remedy: "Use 1 to 128 of the characters A-Z a-z 0-9 _ -",
+    remedy: "Use 1 to 128 of the characters A-Z a-z 0-9 _ - and not __ at both ends.",
   },
   task_timeout: {
     disposition: "retry",

@@ -1,7 +1,7 @@
 import { PawlError } from "./errors.ts";
 
-/** Safe both as one NATS subject token and as a Firestore document id. */
-const TASK_ID = /^[A-Za-z0-9_-]{1,128}$/;
+/** Safe both as one NATS subject token and as a Firestore document id, which reserves `__…__` for itself. */
+const TASK_ID = /^(?!__.*__$)[A-Za-z0-9_-]{1,128}$/;
 /** No underscore and no dot: both separate the parts of stream names and subjects. */
 const AGENT = /^[a-z][a-z0-9-]{0,62}$/;
 const NAMESPACE = /^[a-z][a-z0-9-]{0,31}$/;
@@ -15,7 +15,7 @@ export function checkTaskId(id: string): string {
   const shown = id.length > 140 ? `${id.slice(0, 140)}… (${id.length} characters)` : id;
   throw new PawlError(
     "task_id_invalid",
-    `Task id ${JSON.stringify(shown)} can't be used. Use 1 to 128 of the characters A-Z a-z 0-9 _ -`,
+    `Task id ${JSON.stringify(shown)} can't be used. Use 1 to 128 of the characters A-Z a-z 0-9 _ - (and not __…__, which Firestore reserves)`,
   );
 }
 

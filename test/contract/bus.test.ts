@@ -1,0 +1,341 @@
+import { randomUUID } from "node:crypto";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Wired, wire } from "../../functions/wire.node.ts";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import type { Delivery } from "../../shared/ports/bus.ts";
+import { type Queue, streamName, subjectPrefix } from "../../shared/task/names.ts";
+import type { Settings } from "../../shared/task/settings.ts";
+import { cuttingProxy } from "../support/proxy.ts";
+import { testNats, world } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+async function bus(given: Partial<Settings> = {}): Promise<{ deps: Wired; queue: Queue }> {
+  const { config } = world(nats, "nats-kv", given);
+  const deps = await wire(config, () => {});
+  const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+  return { deps, queue };
+}
+
+const message = (taskId: string, msgId = `submit:${taskId}`) => ({
+  taskId,
+  data: new TextEncoder().encode(`{"for":"${taskId}"}`),
+  msgId,
+  headers: { "Pawl-Dispatch": "1" },
+});
+
+async function next(deps: Wired, queue: Queue, ms = 2_000): Promise<Delivery> {
+  const delivery = await deps.bus.pull(queue, ms).delivery;
+  if (!delivery) throw new Error("nothing was delivered");
+  return delivery;
+}
+
+describe("ensure", () => {
+  test("creates a stream and a consumer as designed, and changes nothing the second time", async () => {
+    const { deps, queue } = await bus();
+    expect(await deps.bus.ensure(queue)).toHaveLength(2);
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    const jsm = await jetstreamManager(deps.nc);
+    const { config } = await jsm.streams.info(streamName(queue));
+    expect(config).toMatchObject({
+      subjects: [`${subjectPrefix(queue)}*`],
+      retention: "workqueue",
+      storage: "file",
+      max_age: 0,
+      max_msgs_per_subject: 1,
+      discard: "new",
+      discard_new_per_subject: true,
+      duplicate_window: nanos(120_000),
+    });
+    const consumer = (await jsm.consumers.info(streamName(queue), "runner")).config;
+    expect(consumer).toMatchObject({
+      ack_policy: "explicit",
+      ack_wait: nanos(30_000),
+      max_ack_pending: 1,
+      max_deliver: 1000,
+    });
+    expect(consumer.filter_subject ?? "").toBe("");
+    expect(consumer.backoff ?? []).toEqual([]);
+    expect(consumer.inactive_threshold ?? 0).toBe(0);
+    await deps.bus.close();
+  });
+
+  test("two at once are harmless", async () => {
+    const { deps, queue } = await bus();
+    const results = await Promise.all(Array.from({ length: 8 }, () => deps.bus.ensure(queue)));
+    expect(results).toHaveLength(8);
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    await deps.bus.close();
+  });
+
+  test("drift is corrected field by field and named, with messages and ack state kept", async () => {
+    const { deps, queue } = await bus({ ackWait: 20_000 });
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("kept"));
+    const held = await next(deps, queue);
+    const jsm = await jetstreamManager(deps.nc);
+    const name = streamName(queue);
+    await jsm.streams.update(name, {
+      duplicate_window: nanos(1_000),
+      max_msgs_per_subject: 5,
+      discard_new_per_subject: false,
+    });
+    await jsm.consumers.update(name, "runner", {
+      ack_wait: nanos(5_000),
+      max_ack_pending: 9,
+      max_deliver: 3,
+      backoff: [nanos(1_000)],
+    });
+    const changes = await deps.bus.ensure(queue);
+    for (const field of [
+      "duplicate_window",
+      "max_msgs_per_subject",
+      "discard_new_per_subject",
+      "ack_wait",
+      "max_ack_pending",
+      "max_deliver",
+      "backoff",
+    ]) {
+      expect(changes.join("\n")).toContain(`: ${field} was`);
+    }
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 1 });
+    expect(await held.current()).toBe(true);
+    await deps.bus.close();
+  });
+
+  test.each([
+    ["a stream with another retention", "retention"],
+    ["a stream in memory", "storage"],
+  ])("%s is a clear error, and is left alone", async (_, field) => {
+    const { deps, queue } = await bus();
+    const jsm = await jetstreamManager(deps.nc);
+    const name = streamName(queue);
+    const wrong =
+      field === "retention"
+        ? { retention: "limits" as const }
+        : { retention: "workqueue" as const, storage: "memory" as const };
+    await jsm.streams.add({ name, subjects: [`${subjectPrefix(queue)}*`], ...wrong });
+    const before = (await jsm.streams.info(name)).config;
+    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringMatching(new RegExp(`${field} is .* and should be .*PAWL_GENERATION`)),
+    });
+    expect((await jsm.streams.info(name)).config).toEqual(before);
+    await deps.bus.close();
+  });
+
+  test("a consumer whose fixed field differs, and subjects that another stream has, are clear errors", async () => {
+    const { deps, queue } = await bus();
+    await deps.bus.ensure(queue);
+    const jsm = await jetstreamManager(deps.nc);
+    await jsm.consumers.delete(streamName(queue), "runner");
+    await jsm.consumers.add(streamName(queue), {
+      durable_name: "runner",
+      ack_policy: "explicit",
+      max_waiting: 7,
+    });
+    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringContaining("max_waiting is 7"),
+    });
+
+    const other = { ...queue, agent: "b" };
+    await jsm.streams.add({ name: `${streamName(other)}_mine`, subjects: [`${subjectPrefix(other)}>`] });
+    await expect(deps.bus.ensure(other)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringContaining("another stream has its subjects"),
+    });
+    await deps.bus.close();
+  });
+});
+
+describe("publish", () => {
+  let deps: Wired;
+  let queue: Queue;
+  beforeAll(async () => {
+    ({ deps, queue } = await bus({ duplicateWindow: 1_000, queueBytes: 4_000 }));
+    await deps.bus.ensure(queue);
+  });
+  afterAll(() => deps.bus.close());
+  beforeEach(async () => {
+    await (await jetstreamManager(deps.nc)).streams.purge(streamName(queue));
+  });
+
+  test("the same Msg-Id inside the window is a duplicate, also after the message is gone", async () => {
+    const first = await deps.bus.publish(queue, message("a"));
+    expect(first.kind).toBe("stored");
+    expect(await deps.bus.publish(queue, message("a"))).toEqual({ ...first, kind: "duplicate" });
+    await (await next(deps, queue)).ack();
+    expect(await deps.bus.publish(queue, message("a"))).toEqual({ ...first, kind: "duplicate" });
+  });
+
+  test("another Msg-Id while the message is there finds the subject occupied, in flight too", async () => {
+    await deps.bus.publish(queue, message("b"));
+    expect(await deps.bus.publish(queue, message("b", "other"))).toEqual({ kind: "occupied" });
+    const held = await next(deps, queue);
+    expect(await deps.bus.publish(queue, message("b", "other"))).toEqual({ kind: "occupied" });
+    expect((await deps.bus.lookup(queue, "b"))?.headers.get("Pawl-Dispatch")).toBe("1");
+    await held.ack();
+    expect(await deps.bus.lookup(queue, "b")).toBeUndefined();
+    // A refused Msg-Id was not remembered.
+    expect((await deps.bus.publish(queue, message("b", "other"))).kind).toBe("stored");
+  });
+
+  test("a full queue is told apart from an occupied subject", async () => {
+    const big = { ...message("big"), data: new Uint8Array(3_500) };
+    expect((await deps.bus.publish(queue, big)).kind).toBe("stored");
+    await expect(deps.bus.publish(queue, { ...big, taskId: "big2", msgId: "x" })).rejects.toMatchObject({
+      code: "queue_full",
+    });
+    expect(await deps.bus.publish(queue, { ...big, msgId: "y" })).toEqual({ kind: "occupied" });
+  });
+
+  test("no stream, and a message over the server's limit, say what to do", async () => {
+    await expect(deps.bus.publish({ ...queue, agent: "nobody" }, message("a"))).rejects.toMatchObject({
+      code: "bus_refused",
+      message: expect.stringContaining("no stream takes"),
+    });
+    const huge = { ...message("huge"), data: new Uint8Array(2 * 1024 * 1024) };
+    await expect(deps.bus.publish(queue, huge)).rejects.toMatchObject({
+      code: "bus_refused",
+      message: expect.stringContaining("max_payload"),
+    });
+  });
+});
+
+describe("deliver", () => {
+  test("one at a time; a pull that already waits is served when the ack comes", async () => {
+    const { deps, queue } = await bus();
+    await deps.bus.ensure(queue);
+    for (const id of ["a", "b"]) await deps.bus.publish(queue, message(id));
+    const first = await next(deps, queue);
+    const waiting = deps.bus.pull(queue, 5_000);
+    let served = false;
+    void waiting.delivery.then(() => {
+      served = true;
+    });
+    await first.working();
+    expect(await deps.bus.state(queue)).toEqual({ pending: 1, inFlight: 1 });
+    expect(served).toBe(false);
+    await first.ack();
+    expect((await waiting.delivery)?.seq).toBe(2);
+    await deps.bus.close();
+  });
+
+  test("a withdrawn pull swallows no message", async () => {
+    const { deps, queue } = await bus();
+    await deps.bus.ensure(queue);
+    const withdrawn = deps.bus.pull(queue, 5_000);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await withdrawn.cancel();
+    expect(await withdrawn.delivery).toBeUndefined();
+    await deps.bus.publish(queue, message("a"));
+    expect((await next(deps, queue)).redelivered).toBe(false);
+    await deps.bus.close();
+  });
+
+  test("a heartbeat postpones the redelivery; the newest delivery alone is current", async () => {
+    const { deps, queue } = await bus({ ackWait: 1_000 });
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("a"));
+    const first = await next(deps, queue);
+    for (let beat = 0; beat < 5; beat++) {
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      await first.working();
+      expect(await first.current()).toBe(true);
+    }
+    const second = await next(deps, queue, 5_000);
+    expect(second).toMatchObject({ redelivered: true, seq: first.seq });
+    expect(await first.current()).toBe(false);
+    expect(await second.current()).toBe(true);
+    // The broker would take the stale holder's word; only the check before tells.
+    await expect(first.working()).resolves.toBeUndefined();
+    await deps.bus.close();
+  });
+
+  test("a cut ack_wait and a removed consumer end the hold", async () => {
+    const { deps, queue } = await bus({ ackWait: 10_000 });
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("a"));
+    const held = await next(deps, queue);
+    const jsm = await jetstreamManager(deps.nc);
+    await jsm.consumers.update(streamName(queue), "runner", { ack_wait: nanos(2_000) });
+    expect(await held.current()).toBe(false);
+    await jsm.consumers.delete(streamName(queue), "runner");
+    expect(await held.current()).toBe(false);
+    // The first pull finds nobody answering, the next asks and learns that it is gone.
+    await expect(deps.bus.pull(queue, 1_000).delivery).rejects.toMatchObject({ code: "bus_unavailable" });
+    await expect(deps.bus.pull(queue, 1_000).delivery).rejects.toMatchObject({ code: "bus_refused" });
+    await deps.bus.close();
+  });
+
+  test("an ack whose reply was lost is confirmed when it is repeated", async () => {
+    await using proxy = await cuttingProxy(nats.url);
+    const { config } = world(nats, "nats-kv", { requestTimeout: 300 });
+    const deps = await wire({ ...config, nats: { url: proxy.url } }, () => {});
+    const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("a"));
+    const held = await next(deps, queue);
+    proxy.swallowReplies(true);
+    await expect(held.ack()).rejects.toMatchObject({ code: "bus_unavailable" });
+    proxy.swallowReplies(false);
+    await until(
+      "the ack is confirmed",
+      () =>
+        held.ack().then(
+          () => true,
+          () => false,
+        ),
+      10_000,
+    );
+    await until("the queue is empty", async () => {
+      const state = await deps.bus.state(queue).catch(() => undefined);
+      return state?.pending === 0 && state.inFlight === 0;
+    });
+    await deps.bus.close();
+  });
+
+  test("a nak comes back at once, or after its delay, and holds its place meanwhile", async () => {
+    const { deps, queue } = await bus();
+    await deps.bus.ensure(queue);
+    for (const id of ["a", "b"]) await deps.bus.publish(queue, message(id));
+    await (await next(deps, queue)).nak(0);
+    const again = await next(deps, queue);
+    expect(again).toMatchObject({ seq: 1, redelivered: true });
+    const sent = Date.now();
+    await again.nak(700);
+    expect((await next(deps, queue)).seq).toBe(1);
+    expect(Date.now() - sent).toBeGreaterThanOrEqual(690);
+    await deps.bus.close();
+  });
+});
+
+test("an unreachable server, and a refused identity, are told apart and name what to check", async () => {
+  const { config } = world(nats, "nats-kv");
+  const nowhere = { ...config, nats: { url: "nats://user:secret@127.0.0.1:1" } };
+  const error = await wire(nowhere, () => {}).catch((e: Error) => e);
+  expect(error).toMatchObject({ code: "bus_unavailable", message: expect.stringContaining("NATS_URL") });
+  expect((error as Error).message).not.toContain("secret");
+});
+
+test("WebSocket works as TCP does", async () => {
+  const { config } = world(nats, "nats-kv");
+  const deps = await wire({ ...config, nats: { url: nats.wsUrl } }, () => {});
+  const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+  await deps.bus.ensure(queue);
+  const id = randomUUID();
+  await deps.bus.publish(queue, message(id));
+  const held = await next(deps, queue);
+  expect(held.subject).toBe(subjectPrefix(queue) + id);
+  await held.ack();
+  await deps.bus.close();
+});

@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type Server } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { submitted } from "../../shared/task/create.ts";
+import type { Scheduled, Task } from "../../shared/task/document.ts";
+import { hashInput, type JsonObject } from "../../shared/task/json.ts";
+import { DOCUMENT_LIMIT } from "../../shared/task/settings.ts";
+import { apply } from "../../shared/task/transitions.ts";
+import { emulatorHost, stores, testNats, wired, world } from "../support/stores.ts";
+
+const mark = () => ({ now: Date.now(), stamp: randomUUID(), by: "test" });
+
+async function newTask(input: JsonObject = { n: 1 }, id = `t-${randomUUID()}`) {
+  const { now: at, stamp, by } = mark();
+  const inputHash = await hashInput(input);
+  return submitted({ id, agent: "recorder", lane: 0, input, inputHash, at, stamp, by }, "Q");
+}
+
+function claimed(task: Task, token: string): Task {
+  return apply(task, { type: "claim", queue: "Q", seq: 1, token, runner: "r" }, mark());
+}
+
+function scheduled(task: Task, dueAt: number): Scheduled {
+  return apply(task, { type: "rollback", dueAt, note: "test" }, mark()) as Scheduled;
+}
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+describe.each(stores)("$kind", ({ kind, here }) => {
+  describe.skipIf(!here)("store contract", () => {
+    let deps: Awaited<ReturnType<typeof wired>>;
+    beforeAll(async () => {
+      deps = await wired(world(nats, kind).config);
+    });
+    afterAll(() => deps[Symbol.asyncDispose]());
+
+    test("what is created is read back, whole, at the revision that the create returned", async () => {
+      const task = await newTask();
+      const created = await deps.store.create(task);
+      expect(created.kind).toBe("written");
+      const found = await deps.store.get(task.id);
+      expect(found?.task).toEqual(task);
+      expect(found?.revision).toBe(created.kind === "written" && created.revision);
+    });
+
+    test("a missing document reads as undefined, and can't be replaced", async () => {
+      expect(await deps.store.get("nobody")).toBeUndefined();
+      const there = await newTask();
+      const created = await deps.store.create(there);
+      if (created.kind !== "written") throw new Error("not created");
+      const missing = await newTask();
+      expect(await deps.store.replace(missing, created.revision)).toEqual({ kind: "refused" });
+      expect(await deps.store.get(missing.id)).toBeUndefined();
+    });
+
+    test("an id is created once", async () => {
+      const task = await newTask();
+      await deps.store.create(task);
+      expect(await deps.store.create({ ...task, stamp: "other" })).toEqual({ kind: "refused" });
+      expect((await deps.store.get(task.id))?.task.stamp).toBe(task.stamp);
+    });
+
+    test("of 50 racing creates one wins", async () => {
+      const task = await newTask();
+      const tries = Array.from({ length: 50 }, (_, i) => ({ ...task, stamp: `s${i}` }));
+      const results = await Promise.all(tries.map((one) => deps.store.create(one)));
+      expect(results.filter((result) => result.kind === "written")).toHaveLength(1);
+      const winner = tries[results.findIndex((result) => result.kind === "written")];
+      expect((await deps.store.get(task.id))?.task.stamp).toBe(winner?.stamp);
+    });
+
+    test("of 50 racing claims one wins, and what is stored is its own", async () => {
+      const task = await newTask();
+      const created = await deps.store.create(task);
+      if (created.kind !== "written") throw new Error("not created");
+      const claims = Array.from({ length: 50 }, (_, i) => claimed(task, `token-${i}`));
+      const results = await Promise.all(claims.map((one) => deps.store.replace(one, created.revision)));
+      const wins = results.flatMap((result, i) => (result.kind === "written" ? [i] : []));
+      expect(wins).toHaveLength(1);
+      expect(await deps.store.get(task.id)).toMatchObject({ task: { token: `token-${wins[0]}`, fence: 1 } });
+    });
+
+    test("a stale revision writes nothing", async () => {
+      const task = await newTask();
+      const created = await deps.store.create(task);
+      if (created.kind !== "written") throw new Error("not created");
+      const second = await deps.store.replace(claimed(task, "first"), created.revision);
+      expect(second.kind).toBe("written");
+      expect(await deps.store.replace(claimed(task, "stale"), created.revision)).toEqual({ kind: "refused" });
+      expect(await deps.store.get(task.id)).toMatchObject({ task: { token: "first" } });
+    });
+
+    test("an identical write is still guarded: the second finds its revision stale", async () => {
+      const task = await newTask();
+      const created = await deps.store.create(task);
+      if (created.kind !== "written") throw new Error("not created");
+      // As the journey makes them: the same change, each with a stamp of its own.
+      const same = () => apply(task, { type: "publishDuplicate", layer: "window" }, mark());
+      const results = await Promise.all(
+        Array.from({ length: 5 }, () => deps.store.replace(same(), created.revision)),
+      );
+      expect(results.filter((result) => result.kind === "written")).toHaveLength(1);
+      expect((await deps.store.get(task.id))?.task.publishDuplicates.window).toBe(1);
+    });
+
+    test("a document near 1 MiB is kept whole", async () => {
+      const empty = JSON.stringify(await newTask({ text: "" })).length;
+      const task = await newTask({ text: "é".repeat(Math.floor((DOCUMENT_LIMIT - empty) / 2) - 8) });
+      const created = await deps.store.create(task);
+      if (created.kind !== "written") throw new Error("not created");
+      const next = apply(task, { type: "publishDuplicate", layer: "window" }, mark());
+      expect((await deps.store.get(task.id))?.task).toEqual(task);
+      const trimmed = { ...next, input: { text: "short" } };
+      expect((await deps.store.replace(trimmed, created.revision)).kind).toBe("written");
+    });
+
+    test("unicode, control characters, lone surrogates, odd keys and nesting come back as they were", async () => {
+      const input: JsonObject = {
+        text: "Grüße 你好 👩‍👩‍👧 \u202e rtl",
+        binaryish: Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)).join(""),
+        lone: "\ud800 and \udfff",
+        "": "empty key",
+        __name__: "reserved by Firestore",
+        "a.b/c`d": "path characters",
+        nested: [[1, [2, [3]]], [[]], [{}]],
+        deep: Array.from({ length: 30 }).reduce<JsonObject>((inner) => ({ inner }), {}),
+        numbers: [0, -0.5, 1e300, 9007199254740991, -1e-300],
+        nothing: null,
+      };
+      const task = await newTask(input);
+      await deps.store.create(task);
+      expect((await deps.store.get(task.id))?.task.input).toEqual(input);
+    });
+
+    test("every id that is allowed is a document", async () => {
+      for (const id of ["-", "_", "a", "Z".repeat(128), "__x", "0-9_", "null"]) {
+        const task = await newTask({ id }, id);
+        expect(await deps.store.create(task), id).toMatchObject({ kind: "written" });
+        expect((await deps.store.get(id))?.task.id).toBe(id);
+      }
+    });
+
+    test("due tasks are those scheduled for now or earlier, of the agent asked for", async () => {
+      const now = Date.now();
+      const make = async (dueAt: number) => {
+        const task = await newTask();
+        const created = await deps.store.create(task);
+        if (created.kind !== "written") throw new Error("not created");
+        const later = scheduled(task, dueAt);
+        await deps.store.replace(later, created.revision);
+        return later.id;
+      };
+      const ids = [await make(now - 2000), await make(now - 1000), await make(now + 60_000)];
+      const due = await deps.store.due("recorder", now, 10);
+      expect(due.map((stored) => stored.task.id).sort()).toEqual(ids.slice(0, 2).sort());
+      expect(await deps.store.due("recorder", now, 1)).toHaveLength(1);
+      expect(await deps.store.due("other", now, 10)).toEqual([]);
+      // Dispatched meanwhile: no longer due, and its revision is the one to write on.
+      const [first] = due;
+      if (!first) throw new Error("none due");
+      const dispatched = apply(first.task, { type: "dispatch", queue: "Q" }, mark());
+      expect((await deps.store.replace(dispatched, first.revision)).kind).toBe("written");
+      expect((await deps.store.due("recorder", now, 10)).map((stored) => stored.task.id)).toEqual([
+        due[1]?.task.id,
+      ]);
+    });
+
+    test("pages of settlements are kept, and writing one again changes nothing", async () => {
+      const settled = [{ queue: "Q", seq: 1, dispatch: 1, outcome: "completed", at: 1 }] as const;
+      const page = { taskId: "paged", page: 0, settled };
+      await deps.store.putPage(page);
+      await deps.store.putPage(page);
+      expect(await deps.store.getPage("paged", 0)).toEqual(page);
+      expect(await deps.store.getPage("paged", 1)).toBeUndefined();
+    });
+  });
+
+  test.skipIf(!here)("an unavailable server is an error that says so, within the time-out", async () => {
+    // Accepts and never answers: worse than a closed port, which fails at once.
+    await using dead = await deafServer();
+    const isKv = kind === "nats-kv";
+    await using own = await testNats();
+    const { config } = world(
+      isKv ? own : nats,
+      kind,
+      { requestTimeout: 400 },
+      isKv ? emulatorHost : dead.host,
+    );
+    const deps = await wired(config);
+    if (isKv) process.kill(own.pid, "SIGSTOP");
+    const begun = Date.now();
+    const task = await newTask();
+    for (const work of [
+      () => deps.store.get("x"),
+      () => deps.store.create(task),
+      () => deps.store.replace(task, "1.000000001"),
+    ]) {
+      await expect(work()).rejects.toMatchObject({ code: "store_unavailable" });
+    }
+    expect(Date.now() - begun).toBeLessThan(3_000);
+    if (isKv) process.kill(own.pid, "SIGCONT");
+    await deps[Symbol.asyncDispose]();
+  });
+});
+
+async function deafServer(): Promise<{ host: string } & AsyncDisposable> {
+  const server: Server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  return {
+    host: `127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import type { TestProject } from "vitest/node";
+import { startEmulator } from "../../infra/local/emulator.ts";
+import { findNatsServer } from "../../infra/local/find-nats.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** host:port of the Firestore emulator; empty when there is none. */
+    emulatorHost: string;
+    natsServer: string;
+  }
+}
+
+/** One emulator for all files (each has projects of its own); a nats-server is cheap, each file starts its own. */
+export default async function setup(project: TestProject) {
+  const [natsServer, emulator] = await Promise.all([
+    findNatsServer(process.env, console.log),
+    startEmulator(),
+  ]);
+  project.provide("natsServer", natsServer);
+  project.provide("emulatorHost", emulator?.host ?? "");
+  return () => emulator?.stop();
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: "test/support/global.ts",
+    reporters: ["default", "./test/support/not-run.ts"],
+    // Most of them wait for servers and leases, so more files than cores make progress at once.
+    maxWorkers: 4,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
