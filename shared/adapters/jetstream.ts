@@ -6,7 +6,7 @@ import {
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import { type MsgHdrs, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
+import { type Msg, type MsgHdrs, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
 import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage } from "../ports/bus.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import { type Queue, streamName, subjectPrefix } from "../task/names.ts";
@@ -37,10 +37,29 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
         .catch((e) => Promise.reject(missing(e, what)));
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
     },
+    answerFor: (token, isHeld) => {
+      const callback = (_: Error | null, question: Msg) => void question.respond(isHeld() ? "yes" : "no");
+      const subscription = nc.subscribe(holderSubject(settings, token), { callback });
+      return () => subscription.unsubscribe();
+    },
+    isHeld: async (token) => {
+      try {
+        const answer = await nc.request(holderSubject(settings, token), "", {
+          timeout: Math.min(timeout, 500),
+        });
+        return answer.string() === "yes";
+      } catch {
+        return false;
+      }
+    },
     close: async () => {
       await nc.close();
     },
   };
+}
+
+function holderSubject({ namespace }: Settings, token: string): string {
+  return `${namespace}.holders.${token}`;
 }
 
 async function publish(

@@ -88,8 +88,15 @@ export async function claim(
       case "create":
       case "claim":
       case "takeover": {
-        // The redelivery may be stale itself: only the newest delivery may push a silent holder aside.
-        if (decision.kind === "takeover" && !(await wholeBeat(hold, rounds, deps))) break;
+        if (decision.kind === "takeover") {
+          // A server that was killed forgets deliveries and repeats them while the holder is well: ask it first.
+          if (await deps.bus.isHeld((seen as HeldTask).task.token)) {
+            await deps.clock.sleep(timing(deps.settings).beatEvery, AbortSignal.any([hold.lost, stop]));
+            break;
+          }
+          // This delivery may be stale itself: only the newest one may push a silent holder aside.
+          if (!(await wholeBeat(hold, rounds, deps))) break;
+        }
         const holder = {
           queue: delivery.queue,
           seq: delivery.seq,

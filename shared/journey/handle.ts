@@ -37,7 +37,7 @@ export async function handle(
   }
   if (recorded.word.kind === "ack") beforeAck();
   await settle(delivery, recorded.word, hold, deps);
-  await hold.stop();
+  await hold.release();
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
   deps.log("info", "task.handled", { task: handled.id, queue: delivery.queue, seq: handled.seq, as, detail });

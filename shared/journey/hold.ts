@@ -8,8 +8,9 @@ import { type Deps, pause } from "./deps.ts";
  *
  * JetStream can't fence: it honours the heartbeats and acks of a holder whose message it has long given to another.
  * So a beat asks three things in order: postpone my redelivery; am I still the newest delivery; does the document
- * still name my claim. Only all three together extend the lease, and from the moment the first of them was sent: a
- * successor writes its claim after that moment, then waits for longer than a lease.
+ * still name my claim. Only all of them together extend the lease, and from the moment the first was sent: a successor
+ * writes its claim after that moment, then waits for longer than a lease. Before the claim there is no document to ask;
+ * the rest holds all the same, so that a runner that was frozen with a message in its hands wakes up silent.
  */
 export interface Hold {
   /** Aborts once the message is another's, or can't be proven to be ours. */
@@ -27,8 +28,13 @@ export interface Hold {
    * then on. Throws `lease_lost`.
    */
   prove(token: string): Promise<void>;
-  /** No more beats. Resolves when the last one is over, so that no +WPI can follow a nak. */
-  stop(): Promise<void>;
+  /**
+   * No more beats, and the last one is over: none can see the holder's own last write and take it for a stranger's, and
+   * no +WPI can follow a nak. What is left of the lease outlasts nothing: it ends before a redelivery can begin.
+   */
+  stopBeats(): Promise<void>;
+  /** No longer ours in any way. */
+  release(): Promise<void>;
 }
 
 export interface Instant {
@@ -47,8 +53,7 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   const cancelled = new AbortController();
   const stopped = new AbortController();
   let token: string | undefined;
-  let provenAt: Instant | undefined;
-  const granted = Promise.withResolvers<void>();
+  let provenAt: Instant = instant(deps);
   let inFlight: Promise<unknown> = Promise.resolve();
 
   const lose = (why: string) => {
@@ -58,7 +63,6 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   };
 
   const left = (): number => {
-    if (!provenAt) return Number.POSITIVE_INFINITY;
     const now = instant(deps);
     return lease - Math.max(now.wall - provenAt.wall, now.monotonic - provenAt.monotonic);
   };
@@ -90,8 +94,8 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
           return false;
         }
         if (task.cancelRequested) cancelled.abort();
-        provenAt = sentAt;
       }
+      provenAt = sentAt;
       return true;
     } catch (error) {
       if (isPawlError(error, "lease_lost")) return false;
@@ -115,11 +119,20 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   };
 
   const watch = async () => {
-    await granted.promise;
     while (!stopped.signal.aborted && !lost.signal.aborted) {
       await clock.sleep(Math.max(1, left()), stopped.signal);
       if (!stopped.signal.aborted && left() <= 0) lose(`no whole heartbeat for ${lease} ms`);
     }
+  };
+
+  let unsubscribe = () => {};
+  const answer = (claimToken: string) => {
+    unsubscribe = deps.bus.answerFor(claimToken, () => !lost.signal.aborted && left() > 0);
+  };
+
+  const stopBeats = async () => {
+    stopped.abort();
+    await inFlight;
   };
 
   void beats();
@@ -133,7 +146,7 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
     grant: (claimToken, sentAt) => {
       token = claimToken;
       provenAt = sentAt;
-      granted.resolve();
+      answer(claimToken);
     },
     prove: async (claimToken) => {
       token = claimToken;
@@ -141,12 +154,12 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
         check();
         await pause(deps, failures, stopped.signal);
       }
-      granted.resolve();
+      answer(claimToken);
     },
-    stop: async () => {
-      stopped.abort();
-      granted.resolve();
-      await inFlight;
+    stopBeats,
+    release: () => {
+      unsubscribe();
+      return stopBeats();
     },
   };
 }

@@ -19,6 +19,7 @@ export async function record(
 ): Promise<Recorded> {
   const ending = endingOf(held.task, outcome, agent, deps);
   if (!ending) return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
+  await hold.stopBeats();
   const token = held.task.token;
   const written = await update(
     deps,

@@ -42,11 +42,10 @@ export async function settle(delivery: Delivery, word: Word, hold: Hold, deps: D
     case "silent":
       return false;
     case "ack":
-      void hold.stop();
       return confirm(() => delivery.ack(), delivery, deps);
     case "nak":
       // A +WPI that follows a nak would take it back.
-      await hold.stop();
+      await hold.stopBeats();
       return confirm(() => delivery.nak(word.delayMs), delivery, deps);
     default:
       return word satisfies never;

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { timing } from "../../shared/task/settings.ts";
+import { hearWords } from "../support/acks.ts";
+import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
+import { stores, testNats, wired, world } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const ACK_WAIT = 1_500;
+
+describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", ({ kind, here }) => {
+  test.skipIf(!here).each([
+    { name: "in the handler, woken while the second runs", at: "handler", wake: "running" },
+    { name: "in the handler, woken after the second is done", at: "handler", wake: "completed" },
+    { name: "between the lease check and the claim", at: "before:running", wake: "running" },
+    { name: "between the lease check and the completion write", at: "before:completed", wake: "running" },
+    { name: "between the completion write and the ack", at: "before:ack", wake: "completed" },
+  ])("$name", async ({ at, wake }) => {
+    const w = world(nats, kind, { ackWait: ACK_WAIT });
+    const { takeoverWait } = timing(w.config.settings);
+    await using deps = await wired(w.config);
+    const file = await recordFile();
+    const env = { TEST_RECORD: file, TEST_RESUME: "1" };
+    const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
+    await deps.bus.ensure(queue);
+    const words = hearWords(deps.nc);
+    await submit(deps, { agent: "recorder", lanes: 1, id: "task", input: { ms: 800 } });
+
+    const first = pausedRunner(w, at, env);
+    if (at === "handler")
+      await expect.poll(() => notes(file).length, { timeout: 20_000, interval: 10 }).toBe(1);
+    else await first.says(/^AT /);
+    process.kill(first.pid, "SIGSTOP");
+    const frozenAt = Date.now();
+
+    const second = pawl(w, ["run", "recorder", "--json"], env);
+    const isFenced = at === "handler" || at === "before:completed";
+    await until(`the second is ${wake}`, async () => {
+      const task = (await deps.store.get("task"))?.task;
+      if (task?.state === "running")
+        return wake === "running" && task.runner.endsWith(String(second.pid)) && task.started;
+      return task?.state === wake && (at !== "before:ack" || task.redeliveriesSkipped > 0);
+    });
+    const wokenAt = Date.now();
+    process.kill(first.pid, "SIGUSR2");
+    process.kill(first.pid, "SIGCONT");
+    await until(
+      "the task is completed",
+      async () => (await deps.store.get("task"))?.task.state === "completed",
+    );
+    // Long enough for whatever the woken one might still do: its next beats, its retries.
+    await new Promise((resolve) => setTimeout(resolve, ACK_WAIT));
+    await second.kill("SIGTERM");
+    await first.kill("SIGTERM");
+
+    const task = (await deps.store.get("task"))?.task;
+    if (!task) throw new Error("no document");
+    expect(task).toMatchObject({ state: "completed", fence: isFenced ? 2 : 1, attempts: 0 });
+    const stale = words.filter((word) => word.delivery === 1 && word.at > wokenAt).map((word) => word.word);
+    if (at === "before:ack") {
+      // Its work is recorded, so its late ack is true whoever says it; and nobody did the work again.
+      expect(stale.every((word) => word === "+ACK")).toBe(true);
+      expect(notes(file).map((note) => note.what)).toEqual(["start", "end"]);
+    } else {
+      // The frozen one wrote nothing after it was frozen, and said nothing about its delivery.
+      expect(stale).toEqual([]);
+      const writes = task.history.filter((entry) => entry.by.endsWith(`-${first.pid}`));
+      expect(writes.filter((entry) => entry.at > frozenAt)).toEqual([]);
+    }
+    expect(await deps.bus.lookup(queue, "task")).toBeUndefined();
+
+    // The second started only when the first could no longer act.
+    if (isFenced) {
+      const ends = notes(file).filter(
+        (note) => note.pid === first.pid && note.what === "end" && note.at > frozenAt,
+      );
+      expect(ends).toEqual([]);
+      const start = notes(file).find((note) => note.pid === second.pid && note.what === "start");
+      expect((start?.at ?? 0) - frozenAt).toBeGreaterThanOrEqual(takeoverWait);
+    }
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
+import { stores, testNats, wired, world } from "../support/stores.ts";
+
+/**
+ * What is left of a task whose runner was killed with SIGKILL at each boundary, after the next runner came.
+ *
+ * `executions` counts a claim that may start its handler; the handler's own account is in `starts`.
+ */
+const boundaries = [
+  { at: "received", fence: 1, executions: 1, starts: 1, skipped: 0 },
+  { at: "before:running", fence: 1, executions: 1, starts: 1, skipped: 0 },
+  { at: "after:running", fence: 2, executions: 2, starts: 1, skipped: 0 },
+  { at: "handler", fence: 2, executions: 2, starts: 2, skipped: 0 },
+  { at: "before:completed", fence: 2, executions: 2, starts: 2, skipped: 0 },
+  { at: "after:completed", fence: 1, executions: 1, starts: 1, skipped: 1 },
+  { at: "before:ack", fence: 1, executions: 1, starts: 1, skipped: 1 },
+  { at: "after:ack", fence: 1, executions: 1, starts: 1, skipped: 0 },
+] as const;
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
+  test.skipIf(!here).each(boundaries)("at $at", async ({ at, fence, executions, starts, skipped }) => {
+    const w = world(nats, kind, { ackWait: 1_200 });
+    await using deps = await wired(w.config);
+    const file = await recordFile();
+    const env = { TEST_RECORD: file };
+    const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
+    await deps.bus.ensure(queue);
+    // Hangs only where it is to be killed: the second runner gets the same input and finishes.
+    await submit(deps, {
+      agent: "recorder",
+      lanes: 1,
+      id: "task",
+      input: { ms: at === "handler" ? 400 : 0 },
+    });
+
+    const first = pausedRunner(w, at, env);
+    if (at === "handler") {
+      await expect.poll(() => notes(file).length, { timeout: 20_000, interval: 10 }).toBe(1);
+    } else await first.says(/^AT /);
+    await first.kill("SIGKILL");
+
+    const second = pawl(w, ["run", "recorder", "--drain", "--json"], env);
+    expect(await second.exited, second.text()).toBe(0);
+
+    const task = (await deps.store.get("task"))?.task;
+    expect(task).toMatchObject({
+      state: "completed",
+      fence,
+      executions,
+      redeliveriesSkipped: skipped,
+      attempts: 0,
+    });
+    expect(task?.settled).toMatchObject([{ seq: 1, outcome: "completed" }]);
+    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });
+    const heard = notes(file).map((note) => note.what);
+    expect(heard.filter((what) => what === "start")).toHaveLength(starts);
+    // Completed work is never repeated once it is recorded.
+    if (at === "after:completed" || at.endsWith("ack")) expect(heard).toEqual(["start", "end"]);
+  });
+});
