@@ -39,3 +39,8 @@ export const TASKS = (namespace: string) => `${namespace}-tasks`;
 export const PAGES = (namespace: string) => `${namespace}-settled`;
 export const pageId = (taskId: string, page: number) => `${taskId}.${page}`;
 export const pageFields = (page: SettledPage) => ({ json: JSON.stringify(page) });
+
+/** Seconds and nanoseconds of the update time. A revision may come from a message's header, which anyone can write. */
+export function isRevision(text: string): boolean {
+  return /^\d{1,12}\.\d{9}$/.test(text);
+}

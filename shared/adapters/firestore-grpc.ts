@@ -1,7 +1,7 @@
 import { type DocumentSnapshot, Firestore, Timestamp } from "@google-cloud/firestore";
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { SettledPage } from "../task/settled.ts";
-import { fromFields, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
+import { fromFields, isRevision, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
 
 export interface FirestoreOptions {
@@ -61,10 +61,11 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
     get: (id) => ask(`Reading task ${id}`, async () => stored(await tasks.doc(id).get())),
     create: (task) =>
       write(`Creating task ${task.id}`, () => tasks.doc(task.id).create({ ...toFields(task) })),
-    replace: (task, seen) =>
-      write(`Writing task ${task.id}`, () =>
-        tasks.doc(task.id).update({ ...toFields(task) }, { lastUpdateTime: timestampOf(seen) }),
-      ),
+    replace: async (task, seen) => {
+      if (!isRevision(seen)) return { kind: "refused" };
+      const guard = { lastUpdateTime: timestampOf(seen) };
+      return write(`Writing task ${task.id}`, () => tasks.doc(task.id).update({ ...toFields(task) }, guard));
+    },
     due: (agent, before, limit) =>
       ask(`Looking for due tasks of ${agent}`, async () => {
         const query = tasks

@@ -1,7 +1,7 @@
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
 import type { SettledPage } from "../task/settled.ts";
-import { fromFields, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
+import { fromFields, isRevision, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
 
 export interface FirestoreRestOptions {
@@ -101,8 +101,11 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     get: async (id) => stored(await read(`Reading task ${id}`, taskPath(id))),
     create: (task) =>
       commit(`Creating task ${task.id}`, taskPath(task.id), toFields(task), { exists: false }),
-    replace: (task, seen) =>
-      commit(`Writing task ${task.id}`, taskPath(task.id), toFields(task), { updateTime: toRestTime(seen) }),
+    replace: async (task, seen) => {
+      if (!isRevision(seen)) return { kind: "refused" };
+      const guard = { updateTime: toRestTime(seen) };
+      return commit(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
+    },
     due: (agent, before, limit) =>
       ask(
         `Looking for due tasks of ${agent}`,

@@ -50,6 +50,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       return put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task)));
     },
     replace: async (task, seen: Revision) => {
+      // It may come from a message's header, which anyone can write; 0 would mean "create".
+      if (!/^[1-9]\d{0,15}$/.test(seen)) return { kind: "refused" };
       await index(task);
       return put(`Writing task ${task.id}`, () =>
         bucket.update(taskKey(task.id), JSON.stringify(task), Number(seen)),

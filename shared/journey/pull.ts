@@ -12,7 +12,10 @@ export type PullMode = "once" | "drain" | "forever";
 const PULL_WAIT = 5_000;
 const DRAIN_WAIT = 1_000;
 
-/** One lane, one message at a time. While the last ack is under way the next pull already waits at the server. */
+/**
+ * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
+ * this is about to end: a pull that nobody waits for could take a message along.
+ */
 export async function pullLane(
   queue: Queue,
   agent: Agent,
@@ -27,6 +30,7 @@ export async function pullLane(
   stop.addEventListener("abort", withdraw);
   try {
     for (let failures = 0; !stop.aborted; ) {
+      if (mode !== "forever" && (await isEmpty(queue, deps))) break;
       waiting ??= pull();
       const delivery = await waiting.delivery.catch((error: unknown) => {
         failures++;
@@ -37,7 +41,6 @@ export async function pullLane(
       waiting = undefined;
       if (!delivery) {
         if (failures > 0) await pause(deps, failures, stop);
-        if (mode !== "forever" && (await isEmpty(queue, deps))) break;
         continue;
       }
       failures = 0;
@@ -46,7 +49,7 @@ export async function pullLane(
         break;
       }
       const prefetch = () => {
-        if (mode !== "once" && !stop.aborted) waiting = pull();
+        if (mode === "forever" && !stop.aborted) waiting = pull();
       };
       onHandled(await handle(delivery, queue, agent, stop, deps, prefetch));
       if (mode === "once") break;

@@ -95,6 +95,26 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       expect(await deps.store.get(task.id)).toMatchObject({ task: { token: "first" } });
     });
 
+    test("a revision that is none refuses the write", async () => {
+      const task = await newTask();
+      await deps.store.create(task);
+      for (const seen of [
+        "",
+        "0",
+        "-1",
+        "x",
+        "1",
+        "1.5",
+        "NaN",
+        "1e9",
+        "99999999999999999999",
+        "1.000000000",
+      ]) {
+        expect(await deps.store.replace(claimed(task, seen), seen), seen).toEqual({ kind: "refused" });
+      }
+      expect((await deps.store.get(task.id))?.task).toEqual(task);
+    });
+
     test("an identical write is still guarded: the second finds its revision stale", async () => {
       const task = await newTask();
       const created = await deps.store.create(task);

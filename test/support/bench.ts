@@ -1,0 +1,50 @@
+import type { StoreKind } from "../../functions/config.ts";
+import type { Wired } from "../../functions/wire.node.ts";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import type { Agent } from "../../shared/agent.ts";
+import { serve, type Tally } from "../../shared/journey/serve.ts";
+import { type Submission, type Submitted, submit } from "../../shared/journey/submit.ts";
+import type { Task } from "../../shared/task/document.ts";
+import type { JsonObject } from "../../shared/task/json.ts";
+import type { Queue } from "../../shared/task/names.ts";
+import type { Settings } from "../../shared/task/settings.ts";
+import { type Logged, type TestWorld, wired, world } from "./stores.ts";
+
+export const AGENT = "tested";
+
+/** One agent on real servers, in this process: for what needs no killing. */
+export interface Bench extends AsyncDisposable {
+  readonly world: TestWorld;
+  readonly deps: Wired & { logged: Logged[] };
+  readonly queue: Queue;
+  submit(input: JsonObject, more?: Partial<Submission>): Promise<Submitted>;
+  drain(agent?: Agent, stop?: AbortSignal): Promise<Tally>;
+  task(id: string): Promise<Task>;
+}
+
+export async function bench(
+  nats: LocalNats,
+  store: StoreKind,
+  agent: Agent,
+  given: Partial<Settings> = {},
+): Promise<Bench> {
+  const w = world(nats, store, given);
+  const deps = await wired(w.config);
+  const { namespace, generation } = w.config.settings;
+  const queue = { namespace, agent: AGENT, lane: 0, generation };
+  await deps.bus.ensure(queue);
+  const { lanes } = agent.limits;
+  return {
+    world: w,
+    deps,
+    queue,
+    submit: (input, more = {}) => submit(deps, { agent: AGENT, lanes, input, ...more }),
+    drain: (other = agent, stop = new AbortController().signal) => serve(AGENT, other, "drain", stop, deps),
+    task: async (id) => {
+      const found = await deps.store.get(id);
+      if (!found) throw new Error(`no task ${id}`);
+      return found.task;
+    },
+    [Symbol.asyncDispose]: () => deps[Symbol.asyncDispose](),
+  };
+}
