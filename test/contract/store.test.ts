@@ -7,6 +7,7 @@ import type { Scheduled, Task } from "../../shared/task/document.ts";
 import { hashInput, type JsonObject } from "../../shared/task/json.ts";
 import { DOCUMENT_LIMIT } from "../../shared/task/settings.ts";
 import { apply } from "../../shared/task/transitions.ts";
+import { freeze } from "../support/freeze.ts";
 import { emulatorHost, stores, testNats, wired, world } from "../support/stores.ts";
 
 const mark = () => ({ now: Date.now(), stamp: randomUUID(), by: "test" });
@@ -212,13 +213,13 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       isKv ? emulatorHost : dead.host,
     );
     const deps = await wired(config);
-    if (isKv) process.kill(own.pid, "SIGSTOP");
+    if (isKv) await freeze(own.pid);
     const begun = Date.now();
     const task = await newTask();
     for (const work of [
       () => deps.store.get("x"),
       () => deps.store.create(task),
-      () => deps.store.replace(task, "1.000000001"),
+      () => deps.store.replace(task, isKv ? "7" : "1.000000001"),
     ]) {
       await expect(work()).rejects.toMatchObject({ code: "store_unavailable" });
     }

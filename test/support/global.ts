@@ -16,6 +16,7 @@ export default async function setup(project: TestProject) {
     findNatsServer(process.env, console.log),
     startEmulator(),
   ]);
+  if (!emulator) process.env.TEST_NO_EMULATOR = "1";
   project.provide("natsServer", natsServer);
   project.provide("emulatorHost", emulator?.host ?? "");
   return () => emulator?.stop();

@@ -3,6 +3,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { timing } from "../../shared/task/settings.ts";
 import { hearWords } from "../support/acks.ts";
+import { freeze } from "../support/freeze.ts";
 import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
 import { stores, testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -37,7 +38,7 @@ describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", (
     if (at === "handler")
       await expect.poll(() => notes(file).length, { timeout: 20_000, interval: 10 }).toBe(1);
     else await first.says(/^AT /);
-    process.kill(first.pid, "SIGSTOP");
+    await freeze(first.pid);
     const frozenAt = Date.now();
 
     const second = pawl(w, ["run", "recorder", "--json"], env);

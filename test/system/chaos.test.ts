@@ -1,0 +1,139 @@
+import { expect, test } from "vitest";
+import { submit } from "../../shared/journey/submit.ts";
+import { queueFor } from "../../shared/task/envelope.ts";
+import { type Queue, streamName } from "../../shared/task/names.ts";
+import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
+import { testNats, wired, world } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const TASKS = 500;
+const RUNNERS = 8;
+const LANES = 4;
+const KILLING_MS = 60_000;
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+interface Execution {
+  readonly id: string;
+  readonly start: number;
+  /** When it ended, was aborted, or its process was killed. */
+  readonly end: number;
+  readonly finished: boolean;
+}
+
+/** Executions by the handlers' own account, and the test's own of whom it killed when. */
+function executions(all: readonly Note[], killedAt: ReadonlyMap<number, number>): Execution[] {
+  return all
+    .filter((note) => note.what === "start")
+    .map((start) => {
+      const last = all.find((note) => note.run === start.run && note.what !== "start");
+      const end = last?.at ?? killedAt.get(start.pid) ?? Number.POSITIVE_INFINITY;
+      return { id: start.id, start: start.at, end, finished: last?.what === "end" };
+    });
+}
+
+function overlaps(of: readonly Execution[]): Execution[][] {
+  const byTask = Map.groupBy(of, (one) => one.id);
+  return [...byTask.values()].flatMap((list) => {
+    const sorted = list.toSorted((a, b) => a.start - b.start);
+    return sorted.flatMap((one, i) => {
+      const next = sorted[i + 1];
+      return next && next.start < one.end ? [[one, next]] : [];
+    });
+  });
+}
+
+test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlapped, every sequence settled", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv", { ackWait: 1_000, crashLimit: 50 });
+  await using deps = await wired(w.config);
+  const { namespace } = w.config.settings;
+  const file = await recordFile();
+  const queues: Queue[] = Array.from({ length: LANES }, (_, lane) => ({
+    namespace,
+    agent: "recorder",
+    lane,
+    generation: 1,
+  }));
+  for (const queue of queues) await deps.bus.ensure(queue);
+
+  const ids = Array.from({ length: TASKS }, (_, i) => `t${i}`);
+  // Spread over the whole minute, so that there is always something to kill in the middle of.
+  const publisher = (async () => {
+    for (const id of ids) {
+      await submit(deps, {
+        agent: "recorder",
+        lanes: LANES,
+        id,
+        input: { ms: 20 + Math.floor(Math.random() * 200) },
+      });
+      await sleep(KILLING_MS / TASKS - 15);
+    }
+  })();
+
+  const env = { TEST_RECORD: file, TEST_LANES: String(LANES) };
+  const start = () => pawl(w, ["run", "recorder", "--json"], env);
+  const runners: Runner[] = Array.from({ length: RUNNERS }, start);
+  const killedAt = new Map<number, number>();
+  const until60 = Date.now() + KILLING_MS;
+  let kills = 0;
+  while (Date.now() < until60) {
+    await sleep(300 + Math.random() * 900);
+    const victim = Math.floor(Math.random() * RUNNERS);
+    const runner = runners[victim] as Runner;
+    // Now and then frozen for a while first: the zombies are the dangerous ones.
+    if (Math.random() < 0.3) {
+      process.kill(runner.pid, "SIGSTOP");
+      await sleep(Math.random() * 2_500);
+      process.kill(runner.pid, "SIGCONT");
+      if (Math.random() < 0.5) continue;
+    }
+    await runner.kill("SIGKILL");
+    killedAt.set(runner.pid, Date.now());
+    kills++;
+    runners[victim] = start();
+  }
+  await publisher;
+
+  const unfinished = new Set(ids);
+  await until(
+    "all are completed",
+    async () => {
+      for (const id of unfinished) {
+        if ((await deps.store.get(id))?.task.state !== "completed") return false;
+        unfinished.delete(id);
+      }
+      return true;
+    },
+    120_000,
+  );
+  for (const runner of runners) await runner.kill("SIGTERM");
+
+  const all = executions(notes(file), killedAt);
+  expect(overlaps(all)).toEqual([]);
+  // Something was really interrupted, or this proved nothing.
+  expect(kills).toBeGreaterThan(20);
+  expect(all.length).toBeGreaterThan(TASKS);
+
+  const settled = new Map<string, Set<number>>();
+  for (const id of ids) {
+    const task = (await deps.store.get(id))?.task;
+    if (!task) throw new Error(`no document of ${id}`);
+    const mine = all.filter((one) => one.id === id);
+    // A kill between the claim and the handler's first line counts as an execution that never began.
+    expect(task.executions, id).toBeGreaterThanOrEqual(mine.length);
+    expect(task.fence, id).toBe(task.history.filter((entry) => /claim|takeover/.test(entry.event)).length);
+    expect(task.attempts, id).toBe(0);
+    expect(task.settled, id).toHaveLength(1);
+    const queue = streamName(queueFor({ namespace, agent: "recorder", id }, LANES, 1));
+    for (const one of task.settled) {
+      expect(one, id).toMatchObject({ queue, outcome: "completed" });
+      settled.set(queue, (settled.get(queue) ?? new Set()).add(one.seq));
+    }
+  }
+  // Every sequence that any stream ever gave out is accounted for, once.
+  for (const queue of queues) {
+    const numbers = [...(settled.get(streamName(queue)) ?? [])].sort((a, b) => a - b);
+    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, i) => i + 1));
+    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });
+  }
+}, 300_000);

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { defineAgent } from "../../shared/agent.ts";
+import { serve } from "../../shared/journey/serve.ts";
+import { AGENT, bench } from "../support/bench.ts";
+import { cuttingProxy } from "../support/proxy.ts";
+import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away", (store) => {
+  test.skipIf(!hasEmulator)("when a message arrives: held and not run, until it is back", async () => {
+    await using nats = await testNats();
+    await using proxy = await cuttingProxy(emulatorHost);
+    const runs: string[] = [];
+    const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
+    await using b = await bench(nats, store, agent, { ackWait: 1_500 });
+    await b.submit({}, { id: "held" });
+    await using away = await wired({ ...b.world.config, emulatorHost: proxy.host });
+    proxy.cut(true);
+    const stop = new AbortController();
+    const served = serve(AGENT, agent, "forever", stop.signal, away);
+    // Far longer than ack_wait: it is the heartbeats that hold the message.
+    await sleep(5_000);
+    expect(runs).toEqual([]);
+    expect(await b.deps.bus.state(b.queue)).toEqual({ pending: 0, inFlight: 1 });
+    proxy.cut(false);
+    await until("it is completed", async () => (await b.task("held")).state === "completed");
+    stop.abort(new Error("told to stop"));
+    expect(await served).toEqual({ completed: 1 });
+    expect(runs).toEqual(["held"]);
+    expect(await b.task("held")).toMatchObject({ fence: 1, executions: 1 });
+  });
+});
+
+test("cut off from NATS for longer than the lease: the handler is aborted, nothing is written, the next one goes on", async () => {
+  await using nats = await testNats();
+  await using proxy = await cuttingProxy(nats.url);
+  const events: string[] = [];
+  const slow = defineAgent({
+    run: ({ signal }) =>
+      new Promise((resolve, reject) => {
+        events.push("started");
+        const timer = setTimeout(() => resolve("late"), 8_000);
+        signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          events.push(`aborted: ${(signal.reason as { code?: string }).code}`);
+          reject(signal.reason);
+        });
+      }),
+  });
+  const quick = defineAgent({ run: () => "by the second" });
+  await using b = await bench(nats, "nats-kv", quick, { ackWait: 1_500 });
+  await b.submit({}, { id: "t" });
+  await using cutOff = await wired({ ...b.world.config, nats: { url: proxy.url } });
+  const stop = new AbortController();
+  const first = serve(AGENT, slow, "forever", stop.signal, cutOff);
+  await until("the first runs", async () => events.includes("started"));
+  proxy.stall(true);
+  expect(await b.drain()).toEqual({ completed: 1 });
+  const aborted = [...events];
+  proxy.stall(false);
+  await sleep(2_000);
+  stop.abort(new Error("told to stop"));
+  await first;
+  expect(aborted).toEqual(["started", "aborted: lease_lost"]);
+  const task = await b.task("t");
+  expect(task).toMatchObject({ state: "completed", result: "by the second", fence: 2, executions: 2 });
+  expect(task.history.map((entry) => entry.event)).toEqual([
+    "submit",
+    "claim",
+    "takeover",
+    "start",
+    "complete",
+  ]);
+});
+
+test("an answer that is lost, of the claim and of the completion, is found again by its stamp", async () => {
+  await using nats = await testNats();
+  const agent = defineAgent({ run: () => "done" });
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  const { PawlError } = await import("../../shared/task/errors.ts");
+  const store = b.deps.store;
+  const lost = new PawlError("store_unavailable", "the answer was lost");
+  const forgetful = {
+    ...store,
+    // Every write is done, and none is answered.
+    replace: async (...args: Parameters<typeof store.replace>) => {
+      await store.replace(...args);
+      throw lost;
+    },
+  };
+  const deps = { ...b.deps, store: forgetful };
+  expect(await serve(AGENT, agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
+  const task = await b.task("t");
+  expect(task).toMatchObject({ state: "completed", fence: 1, executions: 1 });
+  expect(task.history.map((entry) => entry.event)).toEqual(["submit", "claim", "complete"]);
+});
