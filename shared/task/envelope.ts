@@ -1,7 +1,7 @@
 import type { Millis } from "./document.ts";
 import { PawlError } from "./errors.ts";
 import { hashInput, isJsonObject, type JsonObject, parseJson } from "./json.ts";
-import { isTaskId, laneOf, type Queue, subjectPrefix } from "./names.ts";
+import { isTaskId, type Queue, subjectPrefix } from "./names.ts";
 
 export const ENVELOPE_VERSION = 1;
 
@@ -123,13 +123,4 @@ function kindOf(value: unknown): string {
 
 function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 140) ?? "nothing";
-}
-
-export function queueFor(
-  task: { namespace: string; agent: string; id: string; orderingKey?: string },
-  lanes: number,
-  generation: number,
-): Queue {
-  const lane = laneOf(task.orderingKey ?? task.id, lanes);
-  return { namespace: task.namespace, agent: task.agent, lane, generation };
 }

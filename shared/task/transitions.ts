@@ -4,128 +4,13 @@ import {
   type HistoryEntry,
   type Millis,
   type SettledAs,
-  type State,
   type Task,
   type TaskFailure,
 } from "./document.ts";
 import { PawlError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import { settle } from "./settled.ts";
-
-const LIVE = ["scheduled", "dispatched", "running", "waiting", "in_doubt"] as const;
-const FINAL = ["completed", "failed", "cancelled"] as const;
-const ANY = [...LIVE, ...FINAL] as const;
-
-interface Transition {
-  readonly from: readonly State[];
-  /** "same" leaves the state as it is. */
-  readonly to: readonly State[] | "same";
-  readonly by: string;
-  readonly meaning: string;
-}
-
-/** The only place where a task's state changes. The diagram in docs/lifecycle.md is drawn from it. */
-export const transitions = {
-  dispatch: { from: ["scheduled"], to: ["dispatched"], by: "dispatch", meaning: "it is due" },
-  rollback: {
-    from: ["dispatched"],
-    to: ["scheduled"],
-    by: "submit, dispatch",
-    meaning: "its publish definitely failed",
-  },
-  requeue: {
-    from: ["dispatched", "running"],
-    to: ["dispatched"],
-    by: "dispatch",
-    meaning: "its message is gone",
-  },
-  claim: { from: ["dispatched"], to: ["running"], by: "runner", meaning: "a runner took its message" },
-  takeover: {
-    from: ["running"],
-    to: ["running"],
-    by: "runner",
-    meaning: "its holder fell silent and the message came again",
-  },
-  start: {
-    from: ["running"],
-    to: "same",
-    by: "runner",
-    meaning: "no earlier holder can still act: the handler starts",
-  },
-  complete: { from: ["running"], to: ["completed"], by: "runner", meaning: "the handler returned" },
-  retry: {
-    from: ["running"],
-    to: ["scheduled"],
-    by: "runner",
-    meaning: "the handler failed, to be tried again",
-  },
-  hold: {
-    from: ["running"],
-    to: ["dispatched"],
-    by: "runner",
-    meaning: "the handler failed on a strict lane, which waits for it",
-  },
-  handOff: { from: ["running"], to: ["dispatched"], by: "runner", meaning: "its runner must stop" },
-  sleep: { from: ["running"], to: ["scheduled"], by: "runner", meaning: "the handler sleeps" },
-  wait: {
-    from: ["running"],
-    to: ["waiting"],
-    by: "runner",
-    meaning: "the handler waits for an approval or event",
-  },
-  doubt: {
-    from: ["running"],
-    to: ["in_doubt"],
-    by: "runner",
-    meaning: "an effect began and nobody knows whether it happened",
-  },
-  fail: { from: ["running"], to: ["failed"], by: "runner", meaning: "it can't be done: a dead letter" },
-  exhaust: {
-    from: ["dispatched", "running"],
-    to: ["failed"],
-    by: "runner, dispatch",
-    meaning: "it crashed, or was delivered, too often",
-  },
-  requestCancel: { from: ["running"], to: "same", by: "operator", meaning: "its holder is asked to stop" },
-  cancel: {
-    from: ["scheduled", "dispatched", "running", "waiting", "in_doubt"],
-    to: ["cancelled"],
-    by: "operator, runner",
-    meaning: "it was cancelled",
-  },
-  signal: {
-    from: LIVE,
-    to: "same",
-    by: "operator",
-    meaning: "an answer or event is stored, however early it came",
-  },
-  wake: {
-    from: ["waiting"],
-    to: ["dispatched"],
-    by: "operator, dispatch",
-    meaning: "what it waited for came, or its deadline",
-  },
-  resolve: {
-    from: ["in_doubt"],
-    to: ["dispatched", "completed", "failed"],
-    by: "operator",
-    meaning: "a person said whether the effect happened",
-  },
-  redrive: {
-    from: ["failed"],
-    to: ["dispatched"],
-    by: "operator",
-    meaning: "the dead letter is tried again",
-  },
-  surplus: {
-    from: ANY,
-    to: "same",
-    by: "runner",
-    meaning: "another message for it is settled without running it",
-  },
-  skip: { from: ANY, to: "same", by: "runner", meaning: "a settled message came again" },
-  publishDuplicate: { from: ANY, to: "same", by: "submit", meaning: "it was submitted again" },
-} as const satisfies Record<string, Transition>;
+import { type Transition, transitions } from "./table.ts";
 
 /** What happened, with what is needed to write it down. */
 export type TaskEvent =
@@ -172,10 +57,6 @@ export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
     );
   }
   return written(next, event, mark);
-}
-
-export function isFinal(task: Task): boolean {
-  return (FINAL as readonly State[]).includes(task.state);
 }
 
 function written(task: Task, event: { type: string; note?: string }, mark: Mark): Task {

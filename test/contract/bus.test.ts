@@ -4,9 +4,8 @@ import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Wired, wire } from "../../functions/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import type { Delivery } from "../../shared/ports/bus.ts";
 import { type Queue, streamName, subjectPrefix } from "../../shared/task/names.ts";
-import type { Settings } from "../../shared/task/settings.ts";
+import { busOn, message, next } from "../support/bus.ts";
 import { cuttingProxy } from "../support/proxy.ts";
 import { testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -17,151 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-async function bus(given: Partial<Settings> = {}): Promise<{ deps: Wired; queue: Queue }> {
-  const { config } = world(nats, "nats-kv", given);
-  const deps = await wire(config, () => {});
-  const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
-  return { deps, queue };
-}
-
-const message = (taskId: string, msgId = `submit:${taskId}`) => ({
-  taskId,
-  data: new TextEncoder().encode(`{"for":"${taskId}"}`),
-  msgId,
-  headers: { "Pawl-Dispatch": "1" },
-});
-
-async function next(deps: Wired, queue: Queue, ms = 2_000): Promise<Delivery> {
-  const delivery = await deps.bus.pull(queue, ms).delivery;
-  if (!delivery) throw new Error("nothing was delivered");
-  return delivery;
-}
-
-describe("ensure", () => {
-  test("creates a stream and a consumer as designed, and changes nothing the second time", async () => {
-    const { deps, queue } = await bus();
-    expect(await deps.bus.ensure(queue)).toHaveLength(2);
-    expect(await deps.bus.ensure(queue)).toEqual([]);
-    const jsm = await jetstreamManager(deps.nc);
-    const { config } = await jsm.streams.info(streamName(queue));
-    expect(config).toMatchObject({
-      subjects: [`${subjectPrefix(queue)}*`],
-      retention: "workqueue",
-      storage: "file",
-      max_age: 0,
-      max_msgs_per_subject: 1,
-      discard: "new",
-      discard_new_per_subject: true,
-      duplicate_window: nanos(120_000),
-    });
-    const consumer = (await jsm.consumers.info(streamName(queue), "runner")).config;
-    expect(consumer).toMatchObject({
-      ack_policy: "explicit",
-      ack_wait: nanos(30_000),
-      max_ack_pending: 1,
-      max_deliver: 1000,
-    });
-    expect(consumer.filter_subject ?? "").toBe("");
-    expect(consumer.backoff ?? []).toEqual([]);
-    expect(consumer.inactive_threshold ?? 0).toBe(0);
-    await deps.bus.close();
-  });
-
-  test("two at once are harmless", async () => {
-    const { deps, queue } = await bus();
-    const results = await Promise.all(Array.from({ length: 8 }, () => deps.bus.ensure(queue)));
-    expect(results).toHaveLength(8);
-    expect(await deps.bus.ensure(queue)).toEqual([]);
-    await deps.bus.close();
-  });
-
-  test("drift is corrected field by field and named, with messages and ack state kept", async () => {
-    const { deps, queue } = await bus({ ackWait: 20_000 });
-    await deps.bus.ensure(queue);
-    await deps.bus.publish(queue, message("kept"));
-    const held = await next(deps, queue);
-    const jsm = await jetstreamManager(deps.nc);
-    const name = streamName(queue);
-    await jsm.streams.update(name, {
-      duplicate_window: nanos(1_000),
-      max_msgs_per_subject: 5,
-      discard_new_per_subject: false,
-    });
-    await jsm.consumers.update(name, "runner", {
-      ack_wait: nanos(5_000),
-      max_ack_pending: 9,
-      max_deliver: 3,
-      backoff: [nanos(1_000)],
-    });
-    const changes = await deps.bus.ensure(queue);
-    for (const field of [
-      "duplicate_window",
-      "max_msgs_per_subject",
-      "discard_new_per_subject",
-      "ack_wait",
-      "max_ack_pending",
-      "max_deliver",
-      "backoff",
-    ]) {
-      expect(changes.join("\n")).toContain(`: ${field} was`);
-    }
-    expect(await deps.bus.ensure(queue)).toEqual([]);
-    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 1 });
-    expect(await held.current()).toBe(true);
-    await deps.bus.close();
-  });
-
-  test.each([
-    ["a stream with another retention", "retention"],
-    ["a stream in memory", "storage"],
-  ])("%s is a clear error, and is left alone", async (_, field) => {
-    const { deps, queue } = await bus();
-    const jsm = await jetstreamManager(deps.nc);
-    const name = streamName(queue);
-    const wrong =
-      field === "retention"
-        ? { retention: "limits" as const }
-        : { retention: "workqueue" as const, storage: "memory" as const };
-    await jsm.streams.add({ name, subjects: [`${subjectPrefix(queue)}*`], ...wrong });
-    const before = (await jsm.streams.info(name)).config;
-    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
-      code: "queue_drift",
-      message: expect.stringMatching(new RegExp(`${field} is .* and should be .*PAWL_GENERATION`)),
-    });
-    expect((await jsm.streams.info(name)).config).toEqual(before);
-    await deps.bus.close();
-  });
-
-  test("a consumer whose fixed field differs, and subjects that another stream has, are clear errors", async () => {
-    const { deps, queue } = await bus();
-    await deps.bus.ensure(queue);
-    const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.delete(streamName(queue), "runner");
-    await jsm.consumers.add(streamName(queue), {
-      durable_name: "runner",
-      ack_policy: "explicit",
-      max_waiting: 7,
-    });
-    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
-      code: "queue_drift",
-      message: expect.stringContaining("max_waiting is 7"),
-    });
-
-    const other = { ...queue, agent: "b" };
-    await jsm.streams.add({ name: `${streamName(other)}_mine`, subjects: [`${subjectPrefix(other)}>`] });
-    await expect(deps.bus.ensure(other)).rejects.toMatchObject({
-      code: "queue_drift",
-      message: expect.stringContaining("another stream has its subjects"),
-    });
-    await deps.bus.close();
-  });
-});
-
 describe("publish", () => {
   let deps: Wired;
   let queue: Queue;
   beforeAll(async () => {
-    ({ deps, queue } = await bus({ duplicateWindow: 1_000, queueBytes: 4_000 }));
+    ({ deps, queue } = await busOn(nats, { duplicateWindow: 1_000, queueBytes: 4_000 }));
     await deps.bus.ensure(queue);
   });
   afterAll(() => deps.bus.close());
@@ -213,7 +72,7 @@ describe("publish", () => {
 
 describe("deliver", () => {
   test("one at a time; a pull that already waits is served when the ack comes", async () => {
-    const { deps, queue } = await bus();
+    const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     for (const id of ["a", "b"]) await deps.bus.publish(queue, message(id));
     const first = await next(deps, queue);
@@ -231,7 +90,7 @@ describe("deliver", () => {
   });
 
   test("a withdrawn pull swallows no message", async () => {
-    const { deps, queue } = await bus();
+    const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     const withdrawn = deps.bus.pull(queue, 5_000);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -243,7 +102,7 @@ describe("deliver", () => {
   });
 
   test("a heartbeat postpones the redelivery; the newest delivery alone is current", async () => {
-    const { deps, queue } = await bus({ ackWait: 1_000 });
+    const { deps, queue } = await busOn(nats, { ackWait: 1_000 });
     await deps.bus.ensure(queue);
     await deps.bus.publish(queue, message("a"));
     const first = await next(deps, queue);
@@ -262,7 +121,7 @@ describe("deliver", () => {
   });
 
   test("a cut ack_wait and a removed consumer end the hold", async () => {
-    const { deps, queue } = await bus({ ackWait: 10_000 });
+    const { deps, queue } = await busOn(nats, { ackWait: 10_000 });
     await deps.bus.ensure(queue);
     await deps.bus.publish(queue, message("a"));
     const held = await next(deps, queue);
@@ -305,7 +164,7 @@ describe("deliver", () => {
   });
 
   test("a nak comes back at once, or after its delay, and holds its place meanwhile", async () => {
-    const { deps, queue } = await bus();
+    const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     for (const id of ["a", "b"]) await deps.bus.publish(queue, message(id));
     await (await next(deps, queue)).nak(0);

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type AgentContext, defineAgent, Fatal, type Limits, Retry } from "../../shared/agent.ts";
-import { update } from "../../shared/journey/write.ts";
-import { apply, isFinal } from "../../shared/task/transitions.ts";
+import { isFinal } from "../../shared/task/table.ts";
 import { type Bench, bench } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -229,100 +228,6 @@ test("on a strict lane a failing task holds back the ones behind it, until it is
   expect(await b.drain()).toEqual({ retry: 1, completed: 2 });
   expect(order).toEqual(["a1", "a2", "b1"]);
   expect((await b.task("a")).settled).toMatchObject([{ outcome: "completed", dispatch: 1 }]);
-});
-
-test("told to stop: the signal aborts, the task is handed off, no attempt counted, and goes on at once elsewhere", async () => {
-  const stop = new AbortController();
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(
-      ({ signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          stop.abort(new Error("told to stop"));
-        }),
-    ),
-  );
-  await b.submit({}, { id: "t" });
-  expect(await b.drain(undefined, stop.signal)).toEqual({ "handed-off": 1 });
-  expect(await b.task("t")).toMatchObject({
-    state: "dispatched",
-    attempts: 0,
-    released: true,
-    settled: [],
-    silentStarts: 0,
-  });
-  expect(await b.drain(agentOf(() => "done"))).toEqual({ completed: 1 });
-  expect(await b.task("t")).toMatchObject({ state: "completed", fence: 2, executions: 2, dispatches: 1 });
-});
-
-test("what a handler still finishes after the stop is kept", async () => {
-  const stop = new AbortController();
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(async () => {
-      stop.abort(new Error("told to stop"));
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      return "finished";
-    }),
-  );
-  await b.submit({}, { id: "t" });
-  expect(await b.drain(undefined, stop.signal)).toEqual({ completed: 1 });
-  expect(await b.task("t")).toMatchObject({ state: "completed", result: "finished" });
-});
-
-test("cancelling a running task aborts its signal within a heartbeat", async () => {
-  const running = Promise.withResolvers<void>();
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(
-      ({ signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          running.resolve();
-        }),
-    ),
-    { ackWait: 1_200 },
-  );
-  await b.submit({}, { id: "t" });
-  const drained = b.drain();
-  await running.promise;
-  const stored = await b.deps.store.get("t");
-  if (!stored) throw new Error("no document");
-  const asked = await update(
-    b.deps,
-    stored,
-    (task, own) => apply(task, { type: "requestCancel" }, own),
-    () => {},
-  );
-  expect(asked.kind).toBe("written");
-  expect(await drained).toEqual({ cancelled: 1 });
-  expect(await b.task("t")).toMatchObject({
-    state: "cancelled",
-    released: true,
-    settled: [{ outcome: "cancelled" }],
-  });
-});
-
-test("a bystander's write while the handler runs is kept, and the completion is written on top of it", async () => {
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(async () => {
-      const again = await b.submit({}, { id: "t" });
-      return again.stoppedBy;
-    }),
-  );
-  await b.submit({}, { id: "t" });
-  expect(await b.drain()).toEqual({ completed: 1 });
-  expect(await b.task("t")).toMatchObject({
-    state: "completed",
-    result: "document",
-    publishDuplicates: { document: 1 },
-  });
 });
 
 test("settlements beyond the newest 64 are paged out, and none is lost", async () => {

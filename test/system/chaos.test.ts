@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { submit } from "../../shared/journey/submit.ts";
-import { queueFor } from "../../shared/task/envelope.ts";
-import { type Queue, streamName } from "../../shared/task/names.ts";
+import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -124,7 +123,7 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
     expect(task.fence, id).toBe(task.history.filter((entry) => /claim|takeover/.test(entry.event)).length);
     expect(task.attempts, id).toBe(0);
     expect(task.settled, id).toHaveLength(1);
-    const queue = streamName(queueFor({ namespace, agent: "recorder", id }, LANES, 1));
+    const queue = streamName(queues[laneOf(id, LANES)] as Queue);
     for (const one of task.settled) {
       expect(one, id).toMatchObject({ queue, outcome: "completed" });
       settled.set(queue, (settled.get(queue) ?? new Set()).add(one.seq));

@@ -1,0 +1,133 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { streamName, subjectPrefix } from "../../shared/task/names.ts";
+import { busOn, message, next } from "../support/bus.ts";
+import { testNats } from "../support/stores.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+describe("ensure", () => {
+  test("creates a stream and a consumer as designed, and changes nothing the second time", async () => {
+    const { deps, queue } = await busOn(nats);
+    expect(await deps.bus.ensure(queue)).toHaveLength(2);
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    const jsm = await jetstreamManager(deps.nc);
+    const { config } = await jsm.streams.info(streamName(queue));
+    expect(config).toMatchObject({
+      subjects: [`${subjectPrefix(queue)}*`],
+      retention: "workqueue",
+      storage: "file",
+      max_age: 0,
+      max_msgs_per_subject: 1,
+      discard: "new",
+      discard_new_per_subject: true,
+      duplicate_window: nanos(120_000),
+    });
+    const consumer = (await jsm.consumers.info(streamName(queue), "runner")).config;
+    expect(consumer).toMatchObject({
+      ack_policy: "explicit",
+      ack_wait: nanos(30_000),
+      max_ack_pending: 1,
+      max_deliver: 1000,
+    });
+    expect(consumer.filter_subject ?? "").toBe("");
+    expect(consumer.backoff ?? []).toEqual([]);
+    expect(consumer.inactive_threshold ?? 0).toBe(0);
+    await deps.bus.close();
+  });
+
+  test("two at once are harmless", async () => {
+    const { deps, queue } = await busOn(nats);
+    const results = await Promise.all(Array.from({ length: 8 }, () => deps.bus.ensure(queue)));
+    expect(results).toHaveLength(8);
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    await deps.bus.close();
+  });
+
+  test("drift is corrected field by field and named, with messages and ack state kept", async () => {
+    const { deps, queue } = await busOn(nats, { ackWait: 20_000 });
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("kept"));
+    const held = await next(deps, queue);
+    const jsm = await jetstreamManager(deps.nc);
+    const name = streamName(queue);
+    await jsm.streams.update(name, {
+      duplicate_window: nanos(1_000),
+      max_msgs_per_subject: 5,
+      discard_new_per_subject: false,
+    });
+    await jsm.consumers.update(name, "runner", {
+      ack_wait: nanos(5_000),
+      max_ack_pending: 9,
+      max_deliver: 3,
+      backoff: [nanos(1_000)],
+    });
+    const changes = await deps.bus.ensure(queue);
+    for (const field of [
+      "duplicate_window",
+      "max_msgs_per_subject",
+      "discard_new_per_subject",
+      "ack_wait",
+      "max_ack_pending",
+      "max_deliver",
+      "backoff",
+    ]) {
+      expect(changes.join("\n")).toContain(`: ${field} was`);
+    }
+    expect(await deps.bus.ensure(queue)).toEqual([]);
+    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 1 });
+    expect(await held.current()).toBe(true);
+    await deps.bus.close();
+  });
+
+  test.each([
+    ["a stream with another retention", "retention"],
+    ["a stream in memory", "storage"],
+  ])("%s is a clear error, and is left alone", async (_, field) => {
+    const { deps, queue } = await busOn(nats);
+    const jsm = await jetstreamManager(deps.nc);
+    const name = streamName(queue);
+    const wrong =
+      field === "retention"
+        ? { retention: "limits" as const }
+        : { retention: "workqueue" as const, storage: "memory" as const };
+    await jsm.streams.add({ name, subjects: [`${subjectPrefix(queue)}*`], ...wrong });
+    const before = (await jsm.streams.info(name)).config;
+    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringMatching(new RegExp(`${field} is .* and should be .*PAWL_GENERATION`)),
+    });
+    expect((await jsm.streams.info(name)).config).toEqual(before);
+    await deps.bus.close();
+  });
+
+  test("a consumer whose fixed field differs, and subjects that another stream has, are clear errors", async () => {
+    const { deps, queue } = await busOn(nats);
+    await deps.bus.ensure(queue);
+    const jsm = await jetstreamManager(deps.nc);
+    await jsm.consumers.delete(streamName(queue), "runner");
+    await jsm.consumers.add(streamName(queue), {
+      durable_name: "runner",
+      ack_policy: "explicit",
+      max_waiting: 7,
+    });
+    await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringContaining("max_waiting is 7"),
+    });
+
+    const other = { ...queue, agent: "b" };
+    await jsm.streams.add({ name: `${streamName(other)}_mine`, subjects: [`${subjectPrefix(other)}>`] });
+    await expect(deps.bus.ensure(other)).rejects.toMatchObject({
+      code: "queue_drift",
+      message: expect.stringContaining("another stream has its subjects"),
+    });
+    await deps.bus.close();
+  });
+});

@@ -1,0 +1,30 @@
+import { type Wired, wire } from "../../functions/wire.node.ts";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import type { Delivery } from "../../shared/ports/bus.ts";
+import type { Queue } from "../../shared/task/names.ts";
+import type { Settings } from "../../shared/task/settings.ts";
+import { world } from "./stores.ts";
+
+/** A bus with a queue's name of its own; nothing is created yet. */
+export async function busOn(
+  nats: LocalNats,
+  given: Partial<Settings> = {},
+): Promise<{ deps: Wired; queue: Queue }> {
+  const { config } = world(nats, "nats-kv", given);
+  const deps = await wire(config, () => {});
+  const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+  return { deps, queue };
+}
+
+export const message = (taskId: string, msgId = `submit:${taskId}`) => ({
+  taskId,
+  data: new TextEncoder().encode(`{"for":"${taskId}"}`),
+  msgId,
+  headers: { "Pawl-Dispatch": "1" },
+});
+
+export async function next(deps: Wired, queue: Queue, ms = 2_000): Promise<Delivery> {
+  const delivery = await deps.bus.pull(queue, ms).delivery;
+  if (!delivery) throw new Error("nothing was delivered");
+  return delivery;
+}
