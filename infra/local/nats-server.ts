@@ -20,6 +20,8 @@ export interface LocalNatsOptions {
   readonly binary?: string;
   /** Where its streams are kept. A temporary folder, removed on stop, when left out. */
   readonly folder?: string;
+  /** More lines for its configuration, such as users. */
+  readonly config?: string;
   readonly tell?: Tell;
 }
 
@@ -34,6 +36,7 @@ export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNa
     `listen: "127.0.0.1:${port}"
 jetstream { store_dir: "${folder}", max_file_store: 20GB }
 websocket { listen: "127.0.0.1:${wsPort}", no_tls: true }
+${options.config ?? ""}
 `,
   );
   const start = async (): Promise<ServerProcess> => {

@@ -9,6 +9,8 @@ export interface ServerProcess {
   readonly pid: number;
   /** The last lines it printed, for error messages. */
   output(): string;
+  /** Resolves with the first line that matches; rejects when it ends without one. */
+  says(pattern: RegExp): Promise<string>;
   readonly exited: Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -17,14 +19,21 @@ export interface ServerProcess {
  * Starts a server that outlives neither this process nor a Ctrl-C: it is in a process group of its own, so the terminal
  * signals only us, and its guard stops it when we end in any way, SIGKILL included.
  */
-export async function startServer(command: string, args: readonly string[]): Promise<ServerProcess> {
+export async function startServer(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<ServerProcess> {
   const child: ChildProcess = spawn("/bin/sh", [GUARD, command, ...args], {
     stdio: ["pipe", "pipe", "pipe", "ignore", "pipe"],
     detached: true,
+    env,
   });
   let output = "";
+  const listeners = new Set<() => void>();
   const keep = (chunk: Buffer) => {
-    output = (output + chunk.toString()).slice(-4000);
+    output = (output + chunk.toString()).slice(-16_000);
+    for (const listener of listeners) listener();
   };
   child.stdout?.on("data", keep);
   child.stderr?.on("data", keep);
@@ -40,6 +49,16 @@ export async function startServer(command: string, args: readonly string[]): Pro
   return {
     pid,
     output: () => output,
+    says: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const line = output.split("\n").find((one) => pattern.test(one));
+          if (line !== undefined) resolve(line);
+        };
+        listeners.add(look);
+        look();
+        void exited.then(() => reject(new Error(`It ended without saying ${pattern}:\n${output}`)));
+      }),
     exited,
     stop: async () => {
       child.ref();

@@ -100,9 +100,6 @@ async function publish(
         `${what}: no stream takes ${subjectPrefix(queue)}*. Start \`pawl run ${queue.agent}\` once, which creates it; or JetStream is off on this server`,
       );
     }
-    if (apiCode(error) !== undefined && (apiCode(error) as number) >= 10000) {
-      throw new PawlError("bus_refused", `${what}: ${messageOf(error)}`, { cause: error });
-    }
     throw busError(error, what);
   }
 }

@@ -18,7 +18,7 @@ export function apiCode(error: unknown): number | undefined {
 export function busError(error: unknown, what: string): PawlError {
   if (isPawlError(error)) return error;
   const name = error instanceof Error ? error.name : "";
-  if (REFUSED.has(name) || (error instanceof Error && isPermission(error.cause))) {
+  if (isRefusal(error)) {
     return new PawlError("bus_refused", `${what}: NATS refused it: ${messageOf(error)}`, { cause: error });
   }
   return new PawlError("bus_unavailable", `${what}: ${name || "error"}: ${messageOf(error)}`, {
@@ -26,6 +26,9 @@ export function busError(error: unknown, what: string): PawlError {
   });
 }
 
-function isPermission(cause: unknown): boolean {
-  return cause instanceof Error && cause.name === "PermissionViolationError";
+/** Whether the server, or the client before it, certainly did not do it and never will. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (REFUSED.has(error.name) || (apiCode(error) ?? 0) >= 10000) return true;
+  return error.cause instanceof Error && error.cause.name === "PermissionViolationError";
 }

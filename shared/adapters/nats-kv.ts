@@ -6,7 +6,7 @@ import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Settings } from "../task/settings.ts";
 import type { SettledPage } from "../task/settled.ts";
-import { apiCode } from "./nats-errors.ts";
+import { apiCode, isRefusal } from "./nats-errors.ts";
 
 const taskKey = (id: string) => `task.${id}`;
 const pageKey = (id: string, page: number) => `settled.${id}.${page}`;
@@ -109,10 +109,7 @@ async function ask<T>(what: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (isPawlError(error)) throw error;
-    const code = apiCode(error);
-    const refused = code !== undefined && code >= 10000;
-    throw new PawlError(refused ? "store_refused" : "store_unavailable", `${what}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const code = isRefusal(error) ? "store_refused" : "store_unavailable";
+    throw new PawlError(code, `${what}: ${messageOf(error)}`, { cause: error });
   }
 }

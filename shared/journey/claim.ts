@@ -4,7 +4,7 @@ import { adopted, deadLetter, submitted } from "../task/create.ts";
 import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
-import { timing } from "../task/settings.ts";
+import { takeoverWait, timing } from "../task/settings.ts";
 import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
@@ -97,11 +97,13 @@ export async function claim(
           // This delivery may be stale itself: only the newest one may push a silent holder aside.
           if (!(await wholeBeat(hold, rounds, deps))) break;
         }
+        const { lease } = timing(deps.settings);
         const holder = {
           queue: delivery.queue,
           seq: delivery.seq,
           token: uniqueToken(),
           runner: deps.runner,
+          lease,
         };
         let sentAt = instant(deps);
         if (decision.kind === "create") {
@@ -146,9 +148,9 @@ export async function waitForTurn(
   deps: Deps,
 ): Promise<HeldTask> {
   if (held.task.started) return held;
-  const { takeoverWait } = timing(deps.settings);
-  deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms: takeoverWait });
-  await deps.clock.sleep(takeoverWait, AbortSignal.any([hold.lost, stop]));
+  const ms = takeoverWait(held.task.lease);
+  deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms });
+  await deps.clock.sleep(ms, AbortSignal.any([hold.lost, stop]));
   const guard: Guard = () => {
     hold.check();
     stop.throwIfAborted();

@@ -23,6 +23,7 @@ function blank(
     fence,
     stamp: mark.stamp,
     released: true,
+    lease: 0,
     dispatches: 0,
     attempts: 0,
     executions: 0,
@@ -51,7 +52,7 @@ export function submitted(envelope: Envelope, queue: string): Dispatched {
 /** A message published directly, with no document behind it: it is its own submit. */
 export function adopted(
   envelope: Envelope,
-  holder: { queue: string; seq: number; token: string; runner: string },
+  holder: { queue: string; seq: number; token: string; runner: string; lease: number },
   mark: Mark,
 ): Running {
   const base = blank(envelope, mark.now, "adopt", "running", mark);

@@ -73,6 +73,8 @@ interface Common {
   readonly stamp: string;
   /** The last holder let go by its own write, so the next may start at once. */
   readonly released: boolean;
+  /** The longest lease, in milliseconds, of a holder who has not let go: what its successor has to wait out. */
+  readonly lease: number;
   readonly dispatches: number;
   /** Failures only: crashes, hand-offs and publish failures don't count. */
   readonly attempts: number;
@@ -157,6 +159,7 @@ export function common(task: Task): Common {
     fence,
     stamp,
     released,
+    lease,
     dispatches,
     attempts,
     executions,
@@ -183,6 +186,7 @@ export function common(task: Task): Common {
     fence,
     stamp,
     released,
+    lease,
     dispatches,
     attempts,
     executions,

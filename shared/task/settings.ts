@@ -38,8 +38,6 @@ export interface Timing {
   readonly beatEvery: number;
   /** How long a runner may act after its last whole heartbeat was sent. */
   readonly lease: number;
-  /** How long a successor waits after its claim: the lease, and what clocks and scheduling may be off. */
-  readonly takeoverWait: number;
 }
 
 export const defaults: Settings = {
@@ -64,11 +62,12 @@ export const defaults: Settings = {
  */
 export function timing(settings: Pick<Settings, "ackWait">): Timing {
   const lease = Math.floor((settings.ackWait * 2) / 3);
-  return {
-    beatEvery: Math.floor(settings.ackWait / 4),
-    lease,
-    takeoverWait: lease + Math.max(100, Math.floor(lease / 10)),
-  };
+  return { beatEvery: Math.floor(settings.ackWait / 4), lease };
+}
+
+/** How long a successor waits after its claim: the holder's lease, and what clocks and scheduling may be off. */
+export function takeoverWait(lease: number): number {
+  return lease + Math.max(100, Math.floor(lease / 10));
 }
 
 interface Rule {

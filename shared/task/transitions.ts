@@ -17,7 +17,7 @@ export type TaskEvent =
   | { type: "dispatch" | "wake" | "redrive"; queue: string; note?: string }
   | { type: "requeue"; queue: string }
   | { type: "rollback"; dueAt: Millis; note: string }
-  | { type: "claim" | "takeover"; queue: string; seq: number; token: string; runner: string }
+  | { type: "claim" | "takeover"; queue: string; seq: number; token: string; runner: string; lease: number }
   | { type: "start" }
   | { type: "complete"; result: Json; expiresAt: Millis }
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
@@ -107,6 +107,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         runner: event.runner,
         started,
         released: false,
+        lease: started ? event.lease : Math.max(base.lease, event.lease),
         fence: base.fence + 1,
         executions: base.executions + (started ? 1 : 0),
         silentStarts: base.silentStarts + (started ? 1 : 0),

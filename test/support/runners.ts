@@ -10,7 +10,7 @@ import type { TestWorld } from "./stores.ts";
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 export const AGENTS = path("agents");
 export const CLI = path("../../infra/cli/main.ts");
-const PAUSED = path("paused-runner.ts");
+const PAUSED = path("../../infra/drills/runner.ts");
 
 export interface Runner {
   readonly child: ChildProcess;
@@ -108,5 +108,5 @@ export function pawl(world: TestWorld, args: readonly string[], env: Record<stri
 
 /** The same loop, stopping dead at a boundary. */
 export function pausedRunner(world: TestWorld, boundary: string, env: Record<string, string> = {}): Runner {
-  return startProcess([PAUSED], { ...world.env, ...env, TEST_PAUSE_AT: boundary });
+  return startProcess([PAUSED, "recorder"], { ...world.env, ...env, PAWL_DRILL_PAUSE_AT: boundary });
 }

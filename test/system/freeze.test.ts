@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
-import { timing } from "../../shared/task/settings.ts";
+import { takeoverWait, timing } from "../../shared/task/settings.ts";
 import { hearWords } from "../support/acks.ts";
 import { freeze } from "../support/freeze.ts";
 import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
@@ -25,10 +25,10 @@ describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", (
     { name: "between the completion write and the ack", at: "before:ack", wake: "completed" },
   ])("$name", async ({ at, wake }) => {
     const w = world(nats, kind, { ackWait: ACK_WAIT });
-    const { takeoverWait } = timing(w.config.settings);
+    const wait = takeoverWait(timing(w.config.settings).lease);
     await using deps = await wired(w.config);
     const file = await recordFile();
-    const env = { TEST_RECORD: file, TEST_RESUME: "1" };
+    const env = { TEST_RECORD: file, PAWL_DRILL_RESUME: "1" };
     const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
     await deps.bus.ensure(queue);
     const words = hearWords(deps.nc);
@@ -84,7 +84,7 @@ describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", (
       );
       expect(ends).toEqual([]);
       const start = notes(file).find((note) => note.pid === second.pid && note.what === "start");
-      expect((start?.at ?? 0) - frozenAt).toBeGreaterThanOrEqual(takeoverWait);
+      expect((start?.at ?? 0) - frozenAt).toBeGreaterThanOrEqual(wait);
     }
   });
 });

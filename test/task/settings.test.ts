@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { configFrom } from "../../functions/config.ts";
 import { backoff } from "../../shared/task/backoff.ts";
 import { parseDuration, showDuration } from "../../shared/task/duration.ts";
-import { defaults, makeSettings, settingsFrom, timing } from "../../shared/task/settings.ts";
+import { defaults, makeSettings, settingsFrom, takeoverWait, timing } from "../../shared/task/settings.ts";
 
 describe("settings", () => {
   test("are the defaults, completed, checked and frozen", () => {
@@ -12,10 +12,10 @@ describe("settings", () => {
   });
 
   test("a store that is away for 10 s at any moment costs no lease, by default", () => {
-    const { beatEvery, lease, takeoverWait } = timing(defaults);
+    const { beatEvery, lease } = timing(defaults);
     expect(beatEvery + 10_000).toBeLessThan(lease);
     expect(lease).toBeLessThan(defaults.ackWait);
-    expect(takeoverWait).toBeGreaterThan(lease);
+    expect(takeoverWait(lease)).toBeGreaterThan(lease);
   });
 
   test.each([

@@ -1,0 +1,103 @@
+/**
+ * Writes the parts of docs/ that are printed from tables in the code, between "<!-- begin NAME -->" and
+ * "<!-- end NAME -->". With --check it changes nothing and ends with 1 if something is out of date.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { showDuration } from "../shared/task/duration.ts";
+import { errorKinds } from "../shared/task/errors.ts";
+import { defaults, settingRules, settingVariables, takeoverWait, timing } from "../shared/task/settings.ts";
+import { type Transition, transitions } from "../shared/task/table.ts";
+
+const rules = Object.entries(transitions) as [string, Transition][];
+
+function diagram(): string {
+  const arrows = rules.flatMap(([event, { from, to }]) => {
+    if (to === "same") return [];
+    return from.flatMap((state) => to.map((next) => ({ state, next, event })));
+  });
+  const byPair = Map.groupBy(arrows, ({ state, next }) => `${state} --> ${next}`);
+  const lines = [...byPair].map(([pair, list]) => `  ${pair}: ${list.map(({ event }) => event).join(", ")}`);
+  return ["```mermaid", "stateDiagram-v2", "  [*] --> dispatched: submit", ...lines, "```"].join("\n");
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function events(): string {
+  return table(
+    ["event", "from", "to", "written by", "when"],
+    rules.map(([event, { from, to, by, meaning }]) => {
+      const left = from.length === 8 ? "any state" : from.join(", ");
+      return [`\`${event}\``, left, to === "same" ? "the same" : to.join(", "), by, meaning];
+    }),
+  );
+}
+
+function errors(): string {
+  return Object.entries(errorKinds)
+    .map(
+      ([code, { disposition, meaning, remedy }]) =>
+        `## ${code}\n\n${meaning}\n\n**What to do:** ${remedy}\n\n**The task:** ${fate[disposition]}`,
+    )
+    .join("\n\n");
+}
+
+const fate = {
+  retry: "is tried again.",
+  fail: "if one was running, becomes a dead letter.",
+  abandon: "is left to whoever holds it now.",
+};
+
+function variables(): string {
+  const shown = (key: keyof typeof defaults, form: string) =>
+    form.includes("duration") ? showDuration(defaults[key] as number) : String(defaults[key]);
+  return table(
+    ["variable", "default", "form"],
+    Object.entries(settingVariables).map(([name, [key, , form]]) => [`\`${name}\``, shown(key, form), form]),
+  );
+}
+
+function checks(): string {
+  return table(
+    ["rule", "why"],
+    settingRules.map(({ name, why }) => [name, why]),
+  );
+}
+
+function times(): string {
+  const { beatEvery, lease } = timing(defaults);
+  return table(
+    ["what follows from ack_wait", "share", "by default"],
+    [
+      ["a heartbeat every", "1/4", showDuration(beatEvery)],
+      ["the lease after a whole heartbeat", "2/3", showDuration(lease)],
+      ["a successor's wait before it starts", "the lease + 10 %", showDuration(takeoverWait(lease))],
+    ],
+  );
+}
+
+const parts: Record<string, Record<string, () => string>> = {
+  "docs/lifecycle.md": { diagram, events },
+  "docs/errors.md": { errors },
+  "docs/settings.md": { variables, times, checks },
+};
+
+const stale: string[] = [];
+for (const [file, generated] of Object.entries(parts)) {
+  const before = await readFile(file, "utf8");
+  let after = before;
+  for (const [name, print] of Object.entries(generated)) {
+    const block = new RegExp(`(<!-- begin ${name} -->\n)[\\s\\S]*?(<!-- end ${name} -->)`);
+    if (!block.test(after)) throw new Error(`${file} has no place for ${name}`);
+    after = after.replace(block, (_, begin: string, end: string) => `${begin}${print()}\n${end}`);
+  }
+  if (after === before) continue;
+  stale.push(file);
+  if (!process.argv.includes("--check")) await writeFile(file, after);
+}
+if (process.argv.includes("--check") && stale.length > 0) {
+  console.error(`${stale.join(", ")}: out of date. Run: npm run docs`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,32 @@
+/**
+ * `pawl run <agent>` that says "AT <boundary>" and stops dead at PAWL_DRILL_PAUSE_AT, once: for the demo and for tests
+ * that kill and freeze runners. With PAWL_DRILL_RESUME it goes on when it gets SIGUSR2.
+ */
+import { configFrom } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { serve } from "../../shared/journey/serve.ts";
+import { agentsFolder, loadAgent } from "../agents.ts";
+import { logger } from "../cli/output.ts";
+import { pausing } from "./pause.ts";
+
+const [name = ""] = process.argv.slice(2);
+const { PAWL_DRILL_PAUSE_AT, PAWL_DRILL_RESUME } = process.env;
+
+let passed = false;
+const pause = pausing(async (boundary) => {
+  if (boundary !== PAWL_DRILL_PAUSE_AT || passed) return;
+  passed = true;
+  console.log(`AT ${boundary}`);
+  if (PAWL_DRILL_RESUME) await new Promise((resolve) => process.once("SIGUSR2", resolve));
+  else await new Promise(() => setInterval(() => {}, 1000));
+});
+
+const stop = new AbortController();
+process.on("SIGTERM", () => stop.abort(new Error("told to stop")));
+const agent = await loadAgent(name, agentsFolder());
+await using deps = await wire(configFrom(process.env), logger(true));
+await serve(name, agent, "forever", stop.signal, {
+  ...deps,
+  store: pause.store(deps.store),
+  bus: pause.bus(deps.bus),
+});

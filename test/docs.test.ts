@@ -1,0 +1,58 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { agentNames, loadAgent } from "../infra/agents.ts";
+import { errorKinds } from "../shared/task/errors.ts";
+import { settingVariables } from "../shared/task/settings.ts";
+
+const root = join(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+
+test("the README's agent is the file that it says it is", () => {
+  const [, name, code] =
+    /```ts\n\/\/ (agents\/[\w-]+\.ts)[^\n]*\n([\s\S]*?)```/.exec(read("README.md")) ?? [];
+  expect(read(name as string)).toBe(code);
+});
+
+test("every script of package.json is in the README", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const missing = Object.keys(scripts).filter(
+    (name) => !new RegExp(`npm (run )?${name}\\b`).test(read("README.md")),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("every link between the docs leads somewhere", () => {
+  const pages = [
+    "README.md",
+    "CHANGELOG.md",
+    ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+  ];
+  for (const page of pages) {
+    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      expect(() => read(join(page, "..", target as string)), `${page} → ${target}`).not.toThrow();
+    }
+  }
+});
+
+test("every error code and every setting has its place in the docs", () => {
+  for (const code of Object.keys(errorKinds)) expect(read("docs/errors.md")).toContain(`\n## ${code}\n`);
+  for (const name of Object.keys(settingVariables)) expect(read("docs/settings.md")).toContain(`\`${name}\``);
+});
+
+test("every file in agents/ is an agent, named by its path", async () => {
+  const names = await agentNames(join(root, "agents"));
+  expect(names).toContain("echo");
+  for (const name of names)
+    expect(await loadAgent(name, join(root, "agents"))).toMatchObject({ kind: "pawl.agent" });
+});
+
+test("CI runs the README's test command, and nothing else", () => {
+  expect(read("README.md")).toContain("npm ci && npm test");
+  expect(read(".ci/run").trim().split("\n").at(-1)).toBe("npm ci && npm test");
+});
+
+test("no generated part of the docs is out of date", () => {
+  expect(() => execFileSync(process.execPath, ["infra/docs.ts", "--check"], { cwd: root })).not.toThrow();
+});

@@ -1,0 +1,65 @@
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, inject, test } from "vitest";
+import { wire } from "../../functions/wire.node.ts";
+import { startNats } from "../../infra/local/nats-server.ts";
+import { credentials } from "../support/nats-jwt.ts";
+import { world } from "../support/stores.ts";
+
+const binary = inject("natsServer");
+
+test("a user and password are sent; wrong ones are refused, by name and without the password in the message", async () => {
+  await using nats = await startNats({ binary, config: 'authorization { user: "u", password: "right" }' });
+  const { config } = world(nats, "nats-kv");
+  for (const url of [nats.url, nats.wsUrl]) {
+    await using deps = await wire({ ...config, nats: { url, user: "u", password: "right" } }, () => {});
+    expect(await deps.store.get("nobody")).toBeUndefined();
+    const refused = await wire({ ...config, nats: { url, user: "u", password: "wr0ng" } }, () => {}).catch(
+      (e: Error) => e,
+    );
+    expect(refused).toMatchObject({
+      code: "bus_refused",
+      message: expect.stringContaining("NATS_USER and NATS_PASSWORD"),
+    });
+    expect(String((refused as Error).message)).not.toContain("wr0ng");
+  }
+});
+
+test("a credentials file is used; one that can't be read is named", async () => {
+  const { config: lines, creds } = credentials();
+  await using nats = await startNats({ binary, config: lines });
+  const file = join(await mkdtemp(join(tmpdir(), "pawl-test-")), "user.creds");
+  await writeFile(file, creds);
+  const { config } = world(nats, "nats-kv");
+  await using deps = await wire({ ...config, nats: { url: nats.url, credsFile: file } }, () => {});
+  expect(await deps.store.get("nobody")).toBeUndefined();
+  await expect(wire(config, () => {})).rejects.toMatchObject({ code: "bus_refused" });
+  await expect(
+    wire({ ...config, nats: { url: nats.url, credsFile: "/no/such.creds" } }, () => {}),
+  ).rejects.toMatchObject({
+    code: "setting_invalid",
+    message: expect.stringContaining("NATS_CREDS=/no/such.creds can't be read"),
+  });
+});
+
+test("a user who may not create streams is told so", async () => {
+  const users = `authorization { users: [
+    { user: admin, password: p }
+    { user: u, password: p, permissions: { publish: { deny: "$JS.API.STREAM.CREATE.>" } } }
+  ] }`;
+  await using nats = await startNats({ binary, config: users });
+  const w = world(nats, "nats-kv", { requestTimeout: 500 });
+  const as = (user: string) => wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, () => {});
+  await expect(as("u")).rejects.toMatchObject({
+    code: "store_refused",
+    message: expect.stringMatching(/permission/i),
+  });
+  await (await as("admin"))[Symbol.asyncDispose]();
+  await using deps = await as("u");
+  const queue = { namespace: w.config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+  await expect(deps.bus.ensure(queue)).rejects.toMatchObject({
+    code: "bus_refused",
+    message: expect.stringMatching(/permission/i),
+  });
+});
