@@ -51,11 +51,16 @@ const fate = {
 };
 
 function variables(): string {
-  const shown = (key: keyof typeof defaults, form: string) =>
-    form.includes("duration") ? showDuration(defaults[key] as number) : String(defaults[key]);
+  const byDefault = ({ sets, form }: (typeof settingVariables)[string]) =>
+    form.includes("duration") ? showDuration(defaults[sets] as number) : String(defaults[sets]);
   return table(
-    ["variable", "default", "form"],
-    Object.entries(settingVariables).map(([name, [key, , form]]) => [`\`${name}\``, shown(key, form), form]),
+    ["variable", "default", "form", "meaning"],
+    Object.entries(settingVariables).map(([name, one]) => [
+      `\`${name}\``,
+      byDefault(one),
+      one.form,
+      one.meaning,
+    ]),
   );
 }
 

@@ -2,33 +2,20 @@ import { parseDuration, showDuration } from "./duration.ts";
 import { PawlError } from "./errors.ts";
 import { checkNamespace } from "./names.ts";
 
-/** Every number that the protocol depends on. Durations are milliseconds. */
+/** Every number that the protocol depends on. Durations are milliseconds; `settingVariables` says what each means. */
 export interface Settings {
-  /** Prefix of streams, subjects and documents: two namespaces share nothing. */
   readonly namespace: string;
-  /** In every stream's name. Raise it to replace streams that can't be changed in place. */
   readonly generation: number;
-  /** How long after its last heartbeat a silent runner's message is given to another. The clock starts at delivery. */
   readonly ackWait: number;
-  /** Publishing the same Msg-Id again within this time is dropped by the stream. */
   readonly duplicateWindow: number;
-  /** Deliveries of one message before JetStream gives up on it: a last backstop, the document counts what matters. */
   readonly maxDeliver: number;
-  /** Copies of each stream. 3 in production. */
   readonly replicas: number;
-  /** Most bytes a queue may hold; -1 for no limit. When full, submits are refused rather than work dropped. */
   readonly queueBytes: number;
-  /** Largest input, in bytes of JSON. */
   readonly inputLimit: number;
-  /** Largest result, in bytes of JSON. */
   readonly resultLimit: number;
-  /** How long a finished task's document is kept. The clock starts when it ends. */
   readonly retention: number;
-  /** Starts in a row that end without a word before the task is a dead letter. */
   readonly crashLimit: number;
-  /** How long a handler may take to end after its signal aborted, before the runner goes on without it. */
   readonly stopGrace: number;
-  /** Longest wait for one answer of the store or of NATS. */
   readonly requestTimeout: number;
 }
 
@@ -151,36 +138,83 @@ export function makeSettings(given: Partial<Settings> = {}): Settings {
   return Object.freeze(settings);
 }
 
-type Reader = (text: string) => number | undefined;
-const integer: Reader = (text) => (/^-?\d+$/.test(text) ? Number(text) : undefined);
+interface Variable {
+  readonly sets: keyof Settings;
+  readonly read: (text: string) => number | undefined;
+  readonly form: string;
+  readonly meaning: string;
+}
 
-/** Environment variables, what they set and in which form. */
-export const settingVariables = {
-  PAWL_ACK_WAIT: ["ackWait", parseDuration, 'a duration such as "30s"'],
-  PAWL_DUPLICATE_WINDOW: ["duplicateWindow", parseDuration, 'a duration such as "2m"'],
-  PAWL_RETENTION: ["retention", parseDuration, 'a duration such as "90d"'],
-  PAWL_STOP_GRACE: ["stopGrace", parseDuration, 'a duration such as "10s"'],
-  PAWL_REQUEST_TIMEOUT: ["requestTimeout", parseDuration, 'a duration such as "5s"'],
-  PAWL_MAX_DELIVER: ["maxDeliver", integer, "a whole number"],
-  PAWL_REPLICAS: ["replicas", integer, "1, 3 or 5"],
-  PAWL_QUEUE_BYTES: ["queueBytes", integer, "a number of bytes, or -1"],
-  PAWL_INPUT_LIMIT: ["inputLimit", integer, "a number of bytes"],
-  PAWL_RESULT_LIMIT: ["resultLimit", integer, "a number of bytes"],
-  PAWL_CRASH_LIMIT: ["crashLimit", integer, "a whole number"],
-  PAWL_GENERATION: ["generation", integer, "a whole number"],
-} as const satisfies Record<string, readonly [keyof Settings, Reader, string]>;
+const duration = (sets: keyof Settings, example: string, meaning: string): Variable => {
+  return { sets, read: parseDuration, form: `a duration such as "${example}"`, meaning };
+};
+const integer = (sets: keyof Settings, form: string, meaning: string): Variable => {
+  return { sets, read: (text) => (/^-?\d+$/.test(text) ? Number(text) : undefined), form, meaning };
+};
+
+/** Environment variables: what they set, in which form, and what it means. */
+export const settingVariables: Readonly<Record<string, Variable>> = {
+  PAWL_ACK_WAIT: duration(
+    "ackWait",
+    "30s",
+    "How long after its last heartbeat a silent runner's message is given to another. The clock starts at the delivery.",
+  ),
+  PAWL_DUPLICATE_WINDOW: duration(
+    "duplicateWindow",
+    "2m",
+    "Publishing the same Msg-Id again within this time of the first is dropped by the stream.",
+  ),
+  PAWL_RETENTION: duration(
+    "retention",
+    "90d",
+    "How long a finished task's document is kept, and its id is known. The clock starts when it ends.",
+  ),
+  PAWL_STOP_GRACE: duration(
+    "stopGrace",
+    "10s",
+    "How long a runner may take to end after SIGTERM. Two thirds of it are the handler's, from the moment its signal aborts.",
+  ),
+  PAWL_REQUEST_TIMEOUT: duration(
+    "requestTimeout",
+    "5s",
+    "Longest wait for one answer of the store or of NATS; half a lease at most unless it is set.",
+  ),
+  PAWL_CRASH_LIMIT: integer(
+    "crashLimit",
+    "a whole number",
+    "Starts in a row that end without a word before a task is a dead letter.",
+  ),
+  PAWL_INPUT_LIMIT: integer("inputLimit", "a number of bytes", "Largest input, as JSON."),
+  PAWL_RESULT_LIMIT: integer("resultLimit", "a number of bytes", "Largest result, as JSON."),
+  PAWL_REPLICAS: integer("replicas", "1, 3 or 5", "Copies of each stream. 3 in production."),
+  PAWL_QUEUE_BYTES: integer(
+    "queueBytes",
+    "a number of bytes, or -1",
+    "Most bytes that a queue may hold; -1 for no limit. A full one refuses submits rather than drop work.",
+  ),
+  PAWL_MAX_DELIVER: integer(
+    "maxDeliver",
+    "a whole number",
+    "Deliveries before JetStream gives up on a message: a last backstop, the document counts what matters.",
+  ),
+  PAWL_GENERATION: integer(
+    "generation",
+    "a whole number",
+    "Part of every stream's name. Raise it to replace streams that can't be changed in place.",
+  ),
+};
 
 export function settingsFrom(env: Readonly<Record<string, string | undefined>>): Settings {
   const given: Record<string, unknown> = {};
   if (env.PAWL_NAMESPACE) given.namespace = env.PAWL_NAMESPACE;
-  for (const [variable, [key, read, form]] of Object.entries(settingVariables)) {
+  for (const [variable, { sets, read, form }] of Object.entries(settingVariables)) {
     const text = env[variable];
     if (text === undefined || text === "") continue;
     const value = read(text);
     if (value === undefined) {
       throw new PawlError("setting_invalid", `${variable} is ${JSON.stringify(text)}; it should be ${form}`);
     }
-    given[key] = value;
+    given[sets] = value;
   }
   return makeSettings(given);
 }
