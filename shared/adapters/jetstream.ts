@@ -162,8 +162,11 @@ function pull(
       throw missing(error, what);
     }
   };
+  const outcome = Promise.race([fetched(), cancelled.promise]);
+  // It may fail while its owner still waits for the last ack: that is not unhandled, only not looked at yet.
+  outcome.catch(() => {});
   return {
-    delivery: Promise.race([fetched(), cancelled.promise]),
+    delivery: outcome,
     cancel: async () => {
       isCancelled = true;
       await stopFetch?.();

@@ -40,7 +40,13 @@ export async function handle(
   await hold.release();
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
-  deps.log("info", "task.handled", { task: handled.id, queue: delivery.queue, seq: handled.seq, as, detail });
+  deps.log(as === "left" ? "error" : "info", "task.handled", {
+    task: handled.id,
+    queue: delivery.queue,
+    seq: handled.seq,
+    as,
+    detail,
+  });
   return handled;
 }
 

@@ -33,7 +33,7 @@ export type Guard = () => void;
 export async function update(deps: Deps, seen: Stored, change: Change, guard: Guard): Promise<Written> {
   let current = seen;
   const stamps = new Set<string>();
-  for (let failures = 0; ; ) {
+  for (let failures = 0, refusals = 0; ; ) {
     guard();
     const own = mark(deps);
     const next = change(current.task, own);
@@ -42,6 +42,8 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
     try {
       const result = await replace(deps, next, current.revision);
       if (result.kind === "written") return { kind: "written", stored: result.stored, answered: true };
+      // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
+      if (++refusals > 2) await pause(deps, refusals);
     } catch (error) {
       failures = await endure(deps, error, failures, seen.task.id);
     }
