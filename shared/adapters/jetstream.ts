@@ -37,6 +37,7 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
         .catch((e) => Promise.reject(missing(e, what)));
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
     },
+    serverId: () => nc.info?.server_id ?? "",
     answerFor: (token, isHeld) => {
       const callback = (_: Error | null, question: Msg) => void question.respond(isHeld() ? "yes" : "no");
       const subscription = nc.subscribe(holderSubject(settings, token), { callback });

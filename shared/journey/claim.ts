@@ -44,6 +44,7 @@ export async function claim(
   const decideNow = (task: Task | undefined) =>
     decide(task, arrival, { now: deps.clock.now(), crashLimit: deps.settings.crashLimit });
 
+  const isSilent = silence(deps);
   let seen = firstSight(arrived, delivery) ?? (await readThrough(deps, envelope.id, guard));
   for (let rounds = 1; ; rounds++) {
     guard();
@@ -89,11 +90,7 @@ export async function claim(
       case "claim":
       case "takeover": {
         if (decision.kind === "takeover") {
-          // A server that was killed forgets deliveries and repeats them while the holder is well: ask it first.
-          if (await deps.bus.isHeld((seen as HeldTask).task.token)) {
-            await deps.clock.sleep(timing(deps.settings).beatEvery, AbortSignal.any([hold.lost, stop]));
-            break;
-          }
+          if (!(await isSilent((seen as HeldTask).task, AbortSignal.any([hold.lost, stop])))) break;
           // This delivery may be stale itself: only the newest one may push a silent holder aside.
           if (!(await wholeBeat(hold, rounds, deps))) break;
         }
@@ -103,6 +100,7 @@ export async function claim(
           seq: delivery.seq,
           token: uniqueToken(),
           runner: deps.runner,
+          via: deps.bus.serverId(),
           lease,
         };
         let sentAt = instant(deps);
@@ -173,6 +171,31 @@ export function isMine(task: Task, token: string): task is Running {
 function firstSight({ envelope, arrival, revision }: Arrived, delivery: Delivery): Stored | undefined {
   if (delivery.redelivered || arrival.dispatch !== 1 || !revision || !envelope.stamp) return undefined;
   return { task: submitted(envelope, delivery.queue), revision };
+}
+
+/** How long a holder has to come back after its server did. */
+const REUNION = 5_000;
+
+/**
+ * Whether a task's holder may be taken for dead. A server that was killed forgets deliveries, and repeats them while the
+ * holder is well: so it is asked by name, and one whose server was restarted gets time to connect again. Waits a while
+ * before it says no.
+ */
+function silence(deps: Deps): (task: Running, until: AbortSignal) => Promise<boolean> {
+  const { beatEvery, lease } = timing(deps.settings);
+  let unansweredSince: number | undefined;
+  return async ({ token, via }, until) => {
+    if (await deps.bus.isHeld(token)) {
+      unansweredSince = undefined;
+      await deps.clock.sleep(beatEvery, until);
+      return false;
+    }
+    unansweredSince ??= deps.clock.monotonic();
+    if (via === deps.bus.serverId()) return true;
+    if (deps.clock.monotonic() - unansweredSince >= Math.min(lease, REUNION)) return true;
+    await deps.clock.sleep(100, until);
+    return false;
+  };
 }
 
 async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {

@@ -3,6 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { TaskStore } from "../ports/store.ts";
 import { backoff } from "../task/backoff.ts";
+import { PawlError } from "../task/errors.ts";
 import type { Settings } from "../task/settings.ts";
 import type { Mark } from "../task/transitions.ts";
 
@@ -28,4 +29,16 @@ export function mark(deps: Pick<Deps, "clock" | "runner">): Mark {
 /** Pauses between tries of something that is away: 50 ms, doubling to 2 s. */
 export function pause(deps: Pick<Deps, "clock">, failures: number, signal?: AbortSignal): Promise<void> {
   return deps.clock.sleep(backoff(failures, Math.random(), 50, 2_000), signal);
+}
+
+/** For those who hold no message and whose caller waits: long enough for a client to warm up or a server to come back. */
+export const PATIENCE = 15_000;
+
+/** Throws once the patience is over. */
+export function patience(deps: Pick<Deps, "clock">, what: string): () => void {
+  const until = deps.clock.monotonic() + PATIENCE;
+  return () => {
+    if (deps.clock.monotonic() < until) return;
+    throw new PawlError("store_unavailable", `${what}: the store does not answer`);
+  };
 }

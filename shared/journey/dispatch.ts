@@ -1,20 +1,11 @@
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Task } from "../task/document.ts";
-import { messageOf, PawlError } from "../task/errors.ts";
+import { messageOf } from "../task/errors.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import type { Deps } from "./deps.ts";
+import { type Deps, patience } from "./deps.ts";
 import { publish } from "./publish.ts";
-import { type Guard, update } from "./write.ts";
-
-/** Gives up after a few request time-outs: for callers that are not holding a message. */
-export function patience(deps: Deps, what: string): Guard {
-  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
-  return () => {
-    if (deps.clock.monotonic() > until)
-      throw new PawlError("store_unavailable", `${what}: the store does not answer`);
-  };
-}
+import { update } from "./write.ts";
 
 export function queueOf(task: Pick<Task, "agent" | "lane">, deps: Deps): Queue {
   const { namespace, generation } = deps.settings;

@@ -6,7 +6,7 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, pause } from "./deps.ts";
+import { type Deps, PATIENCE, patience, pause } from "./deps.ts";
 import { update } from "./write.ts";
 
 export interface Published {
@@ -28,7 +28,7 @@ export async function publish(
   msgId: string,
 ): Promise<Published> {
   const message = outgoing(stored, msgId);
-  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
+  const until = deps.clock.monotonic() + PATIENCE;
   for (let failures = 0, unknown = false; ; ) {
     try {
       const result = await deps.bus.publish(queue, message);
@@ -99,23 +99,19 @@ async function look(
 
 async function rollBack(deps: Deps, stored: Stored & { task: Dispatched }, cause: unknown): Promise<void> {
   const { id, dispatches } = stored.task;
-  const until = deps.clock.monotonic() + 3 * deps.settings.requestTimeout;
-  const guard = () => {
-    if (deps.clock.monotonic() > until)
-      throw new PawlError("store_unavailable", `Task ${id}: rollback not written`);
-  };
   const event = { type: "rollback", dueAt: deps.clock.now(), note: messageOf(cause) } as const;
   try {
-    await update(
+    const written = await update(
       deps,
       stored,
       (task, own) =>
         task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined
           ? apply(task, event, own)
           : undefined,
-      guard,
+      patience(deps, `Task ${id}`),
     );
-    deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });
+    if (written.kind === "written")
+      deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });
   } catch (error) {
     // It stays dispatched with no message, which the sweep for orphans repairs.
     deps.log("error", "rollback.failed", { task: id, phase: "rollback_write", reason: messageOf(error) });

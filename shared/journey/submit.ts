@@ -6,8 +6,8 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, mark, uniqueToken } from "./deps.ts";
-import { dispatch, patience, queueOf } from "./dispatch.ts";
+import { type Deps, mark, patience, uniqueToken } from "./deps.ts";
+import { dispatch, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
 

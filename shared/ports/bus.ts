@@ -66,6 +66,8 @@ export interface Bus {
   lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;
   pull(queue: Queue, waitMs: number): Pull;
   state(queue: Queue): Promise<QueueState>;
+  /** Names the life of the server we talk to: another after it was restarted. */
+  serverId(): string;
   /** Answers whoever asks whether the claim with this token is held, until the returned function is called. */
   answerFor(token: string, isHeld: () => boolean): () => void;
   /** Whether the holder of a claim answers that it still holds it. No answer is no. */

@@ -52,7 +52,7 @@ export function submitted(envelope: Envelope, queue: string): Dispatched {
 /** A message published directly, with no document behind it: it is its own submit. */
 export function adopted(
   envelope: Envelope,
-  holder: { queue: string; seq: number; token: string; runner: string; lease: number },
+  holder: { queue: string; seq: number; token: string; runner: string; via: string; lease: number },
   mark: Mark,
 ): Running {
   const base = blank(envelope, mark.now, "adopt", "running", mark);

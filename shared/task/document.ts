@@ -115,6 +115,8 @@ export interface Running extends Common, Carried {
   readonly seq: number;
   readonly token: string;
   readonly runner: string;
+  /** The server that its holder talked to. Another one may have forgotten that the message was delivered. */
+  readonly via: string;
   /** False between a takeover and the moment when no earlier holder can still act. */
   readonly started: boolean;
 }

@@ -17,7 +17,15 @@ export type TaskEvent =
   | { type: "dispatch" | "wake" | "redrive"; queue: string; note?: string }
   | { type: "requeue"; queue: string }
   | { type: "rollback"; dueAt: Millis; note: string }
-  | { type: "claim" | "takeover"; queue: string; seq: number; token: string; runner: string; lease: number }
+  | {
+      type: "claim" | "takeover";
+      queue: string;
+      seq: number;
+      token: string;
+      runner: string;
+      via: string;
+      lease: number;
+    }
   | { type: "start" }
   | { type: "complete"; result: Json; expiresAt: Millis }
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
@@ -105,6 +113,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         seq: event.seq,
         token: event.token,
         runner: event.runner,
+        via: event.via,
         started,
         released: false,
         lease: started ? event.lease : Math.max(base.lease, event.lease),

@@ -19,7 +19,7 @@ async function newTask(input: JsonObject = { n: 1 }, id = `t-${randomUUID()}`) {
 }
 
 function claimed(task: Task, token: string): Task {
-  return apply(task, { type: "claim", queue: "Q", seq: 1, token, runner: "r", lease: 10 }, mark());
+  return apply(task, { type: "claim", queue: "Q", seq: 1, token, runner: "r", via: "s", lease: 10 }, mark());
 }
 
 function scheduled(task: Task, dueAt: number): Scheduled {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { submit } from "../../shared/journey/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
+import { freeze } from "../support/freeze.ts";
 import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -14,19 +15,33 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 interface Execution {
   readonly id: string;
   readonly start: number;
-  /** When it ended, was aborted, or its process was killed. */
+  /** The last moment at which it could have done anything. */
   readonly end: number;
   readonly finished: boolean;
 }
 
-/** Executions by the handlers' own account, and the test's own of whom it killed when. */
-function executions(all: readonly Note[], killedAt: ReadonlyMap<number, number>): Execution[] {
+/** What the test did to its runners. */
+interface Deeds {
+  readonly killedAt: Map<number, number>;
+  readonly frozen: { pid: number; from: number; to: number }[];
+}
+
+/** How long after it wakes a frozen process may take to notice, say so, or be killed. */
+const WAKING = 250;
+
+/** Executions by the handlers' own account, and the test's own of whom it killed and froze when. */
+function executions(all: readonly Note[], { killedAt, frozen }: Deeds): Execution[] {
   return all
     .filter((note) => note.what === "start")
-    .map((start) => {
-      const last = all.find((note) => note.run === start.run && note.what !== "start");
-      const end = last?.at ?? killedAt.get(start.pid) ?? Number.POSITIVE_INFINITY;
-      return { id: start.id, start: start.at, end, finished: last?.what === "end" };
+    .map(({ id, run, pid, at: start }) => {
+      const last = all.find((note) => note.run === run && note.what !== "start");
+      const finished = last?.what === "end";
+      const end = last?.at ?? killedAt.get(pid) ?? Number.POSITIVE_INFINITY;
+      // One that was frozen, and on waking only noticed that it was aborted, acted no more once it was frozen.
+      const asleep = frozen.find(
+        (one) => one.pid === pid && one.from >= start && one.to <= end && end - one.to < WAKING,
+      );
+      return { id, start, end: !finished && asleep ? asleep.from : end, finished };
     });
 }
 
@@ -72,7 +87,7 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
   const env = { TEST_RECORD: file, TEST_LANES: String(LANES) };
   const start = () => pawl(w, ["run", "recorder", "--json"], env);
   const runners: Runner[] = Array.from({ length: RUNNERS }, start);
-  const killedAt = new Map<number, number>();
+  const deeds: Deeds = { killedAt: new Map(), frozen: [] };
   const until60 = Date.now() + KILLING_MS;
   let kills = 0;
   while (Date.now() < until60) {
@@ -81,13 +96,15 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
     const runner = runners[victim] as Runner;
     // Now and then frozen for a while first: the zombies are the dangerous ones.
     if (Math.random() < 0.3) {
-      process.kill(runner.pid, "SIGSTOP");
+      await freeze(runner.pid);
+      const from = Date.now();
       await sleep(Math.random() * 2_500);
       process.kill(runner.pid, "SIGCONT");
+      deeds.frozen.push({ pid: runner.pid, from, to: Date.now() });
       if (Math.random() < 0.5) continue;
     }
     await runner.kill("SIGKILL");
-    killedAt.set(runner.pid, Date.now());
+    deeds.killedAt.set(runner.pid, Date.now());
     kills++;
     runners[victim] = start();
   }
@@ -107,7 +124,7 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
   );
   for (const runner of runners) await runner.kill("SIGTERM");
 
-  const all = executions(notes(file), killedAt);
+  const all = executions(notes(file), deeds);
   expect(overlaps(all)).toEqual([]);
   // Something was really interrupted, or this proved nothing.
   expect(kills).toBeGreaterThan(20);

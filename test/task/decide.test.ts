@@ -6,7 +6,7 @@ import { apply, type TaskEvent } from "../../shared/task/transitions.ts";
 
 const mark = () => ({ now: 10, stamp: Math.random().toString(), by: "r" });
 const error = { code: "fatal", message: "x", phase: "handler" } as const;
-const claim: TaskEvent = { type: "claim", queue: "Q", seq: 5, token: "T", runner: "r", lease: 10 };
+const claim: TaskEvent = { type: "claim", queue: "Q", seq: 5, token: "T", runner: "r", via: "s", lease: 10 };
 
 const events: Record<State, TaskEvent[]> = {
   dispatched: [],

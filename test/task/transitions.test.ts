@@ -25,6 +25,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     seq: fc.integer({ min: 1, max: 9 }),
     token: fc.uuid(),
     runner: fc.constant("r"),
+    via: fc.constant("s"),
     lease: fc.integer({ min: 1, max: 99 }),
   }),
   fc.constant({ type: "start" as const }),
@@ -85,7 +86,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
 const FIELDS: Record<State, readonly string[]> = {
   scheduled: ["dueAt"],
   dispatched: ["queue", "seq", "dueAt"],
-  running: ["queue", "seq", "token", "runner", "started"],
+  running: ["queue", "seq", "token", "runner", "via", "started"],
   waiting: ["waitingFor", "dueAt"],
   in_doubt: ["effect"],
   completed: ["result", "expiresAt"],
