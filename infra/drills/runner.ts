@@ -16,8 +16,9 @@ let passed = false;
 const pause = pausing(async (boundary) => {
   if (boundary !== PAWL_DRILL_PAUSE_AT || passed) return;
   passed = true;
+  const resumed = new Promise((resolve) => process.once("SIGUSR2", resolve));
   console.log(`AT ${boundary}`);
-  if (PAWL_DRILL_RESUME) await new Promise((resolve) => process.once("SIGUSR2", resolve));
+  if (PAWL_DRILL_RESUME) await resumed;
   else await new Promise(() => setInterval(() => {}, 1000));
 });
 
