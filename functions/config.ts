@@ -35,8 +35,10 @@ function natsFrom(env: Env): Config["nats"] {
   if (!NATS_URL)
     throw invalid("NATS_URL is not set. Set it to your server, such as nats://127.0.0.1:4222 or wss://…");
   if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(NATS_URL)) {
+    // Up to an @ it may be a password.
+    const shown = NATS_URL.includes("@") ? `…@${NATS_URL.split("@").at(-1)}` : NATS_URL;
     throw invalid(
-      `NATS_URL is ${JSON.stringify(NATS_URL)}. It should begin with nats://, tls://, ws:// or wss://`,
+      `NATS_URL is ${JSON.stringify(shown)}. It should begin with nats://, tls://, ws:// or wss://`,
     );
   }
   if (NATS_CREDS && (NATS_USER || NATS_PASSWORD)) {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import {
@@ -47,15 +48,18 @@ export async function connectNats({
   settings,
 }: Pick<Config, "nats" | "settings">): Promise<NatsConnection> {
   const { url, credsFile, user, password } = nats;
-  const creds = credsFile === undefined ? undefined : await readCreds(credsFile);
+  if (credsFile !== undefined) await readCreds(credsFile);
   const options: ConnectionOptions = {
     servers: url,
     name: "pawl",
     maxReconnectAttempts: -1,
+    // A password that is being rotated is a reason to try again, not to live on without a connection.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     timeout: settings.requestTimeout,
     ...halfOpen(settings),
-    ...(creds && { authenticator: credsAuthenticator(creds) }),
+    // Read again at each connect: the file may have been renewed.
+    ...(credsFile !== undefined && { authenticator: credsAuthenticator(() => readFileSync(credsFile)) }),
     ...(user !== undefined && { user, pass: password }),
   };
   try {
@@ -78,8 +82,8 @@ function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | 
   return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
 }
 
-async function readCreds(path: string): Promise<Uint8Array> {
-  return readFile(path).catch((error: unknown) => {
+async function readCreds(path: string): Promise<void> {
+  await readFile(path).catch((error: unknown) => {
     throw new PawlError("setting_invalid", `NATS_CREDS=${path} can't be read: ${messageOf(error)}`);
   });
 }

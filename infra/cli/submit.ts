@@ -37,7 +37,7 @@ export function addSubmit(program: Command, config: () => Config): void {
       if ("problem" in accepted) throw accepted.problem;
       const { lanes } = agent.limits;
       await using deps = await wire({ settings, ...rest }, logger(options.json ?? false));
-      await deps.bus.ensure(queueOf({ agent: name, lane: laneOf(orderingKey ?? id, lanes) }, deps));
+      await deps.bus.ensure(queueOf({ agent: name, lane: laneOf(orderingKey ?? id, lanes) }, deps), "create");
       const given = {
         ...(orderingKey !== undefined && { orderingKey }),
         ...(msgId !== undefined && { msgId }),

@@ -1,5 +1,6 @@
 import type { Task } from "../task/document.ts";
 import type { SettledPage } from "../task/settled.ts";
+import { sweepAt } from "../task/sweep.ts";
 
 /**
  * A task as Firestore fields: what queries and people look for as fields of their own, everything as one JSON text.
@@ -11,20 +12,21 @@ export interface TaskFields {
   readonly stamp: string;
   readonly fence: number;
   readonly updatedAt: Date;
-  readonly dueAt: Date | null;
+  readonly sweepAt: Date | null;
   /** The field that the TTL policy watches: null while the task lives. */
   readonly expiresAt: Date | null;
   readonly json: string;
 }
 
 export function toFields(task: Task): TaskFields {
+  const sweep = sweepAt(task);
   return {
     agent: task.agent,
     state: task.state,
     stamp: task.stamp,
     fence: task.fence,
     updatedAt: new Date(task.updatedAt),
-    dueAt: "dueAt" in task && task.dueAt !== undefined ? new Date(task.dueAt) : null,
+    sweepAt: sweep === undefined ? null : new Date(sweep),
     expiresAt: "expiresAt" in task ? new Date(task.expiresAt) : null,
     json: JSON.stringify(task),
   };

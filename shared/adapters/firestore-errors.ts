@@ -7,7 +7,6 @@ const REFUSED: Record<Status, string> = {
   PERMISSION_DENIED: "Give the service account the role Cloud Datastore User",
   UNAUTHENTICATED: "Check GOOGLE_APPLICATION_CREDENTIALS",
   NOT_FOUND: "Check GOOGLE_CLOUD_PROJECT, and that it has a Firestore database in native mode",
-  INVALID_ARGUMENT: "The document is not one that Firestore takes",
   UNIMPLEMENTED: "This database does not know the request",
 };
 
@@ -18,6 +17,9 @@ export function isRefusedWrite(status: Status): boolean {
 
 export function storeError(status: Status, error: unknown, what: string): PawlError {
   if (isPawlError(error)) return error;
+  if (status === "INVALID_ARGUMENT") {
+    return new PawlError("document_refused", `${what}: ${status}: ${messageOf(error)}`, { cause: error });
+  }
   const hint = REFUSED[status];
   if (hint)
     return new PawlError("store_refused", `${what}: ${status}: ${messageOf(error)}. ${hint}`, {

@@ -69,13 +69,13 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       const guard = { lastUpdateTime: timestampOf(seen) };
       return write(`Writing task ${task.id}`, () => tasks.doc(task.id).update({ ...toFields(task) }, guard));
     },
-    due: (agent, before, limit) =>
+    due: (agent, state, now, limit) =>
       ask(`Looking for due tasks of ${agent}`, async () => {
         const query = tasks
           .where("agent", "==", agent)
-          .where("state", "==", "scheduled")
-          .where("dueAt", "<=", new Date(before))
-          .orderBy("dueAt")
+          .where("state", "==", state)
+          .where("sweepAt", "<=", new Date(now))
+          .orderBy("sweepAt")
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
       }),

@@ -1,8 +1,10 @@
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
 import type { SettledPage } from "../task/settled.ts";
+import type { SweptState } from "../task/sweep.ts";
 import { fromFields, isRevision, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
+import type { TokenSource } from "./google-token.ts";
 
 export interface FirestoreRestOptions {
   readonly projectId: string;
@@ -11,7 +13,7 @@ export interface FirestoreRestOptions {
   /** "http://127.0.0.1:8080" for an emulator. */
   readonly origin?: string;
   /** A bearer token for each request; an emulator takes any. */
-  readonly token: () => Promise<string>;
+  readonly token: TokenSource;
 }
 
 type Value = Record<string, unknown>;
@@ -39,10 +41,10 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const pagePath = (taskId: string, page: number) => `${root}/${PAGES(namespace)}/${pageId(taskId, page)}`;
 
   const call = async (what: string, path: string, body?: unknown): Promise<unknown> => {
-    const request = async () => {
+    const request = async (refused?: "refused") => {
       const response = await fetch(`${origin}/v1/${path}`, {
         method: body === undefined ? "GET" : "POST",
-        headers: { authorization: `Bearer ${await token()}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${await token(refused)}`, "content-type": "application/json" },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(requestTimeout),
       });
@@ -51,7 +53,11 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       return JSON.parse(text) as unknown;
     };
     try {
-      return await within(requestTimeout, what, request());
+      return await within(requestTimeout, what, request()).catch((error: unknown) => {
+        // A clock that was set back keeps a token past its time.
+        if (!(error instanceof RestError) || error.status !== "UNAUTHENTICATED") throw error;
+        return within(requestTimeout, what, request("refused"));
+      });
     } catch (error) {
       throw error instanceof RestError ? error : storeError("UNAVAILABLE", error, what);
     }
@@ -106,11 +112,11 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       const guard = { updateTime: toRestTime(seen) };
       return commit(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
     },
-    due: (agent, before, limit) =>
+    due: (agent, state, now, limit) =>
       ask(
         `Looking for due tasks of ${agent}`,
         `${root}:runQuery`,
-        dueQuery(namespace, agent, before, limit),
+        dueQuery(namespace, agent, state, now, limit),
         (answer) =>
           (answer as { document?: RestDocument }[]).flatMap(({ document }) =>
             document ? [stored(document) as Stored] : [],
@@ -131,7 +137,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   };
 }
 
-function dueQuery(namespace: string, agent: string, before: number, limit: number) {
+function dueQuery(namespace: string, agent: string, state: SweptState, now: number, limit: number) {
   const filter = (field: string, op: string, value: unknown) => ({
     fieldFilter: { field: { fieldPath: field }, op, value: encodeValue(value) },
   });
@@ -143,12 +149,12 @@ function dueQuery(namespace: string, agent: string, before: number, limit: numbe
           op: "AND",
           filters: [
             filter("agent", "EQUAL", agent),
-            filter("state", "EQUAL", "scheduled"),
-            filter("dueAt", "LESS_THAN_OR_EQUAL", new Date(before)),
+            filter("state", "EQUAL", state),
+            filter("sweepAt", "LESS_THAN_OR_EQUAL", new Date(now)),
           ],
         },
       },
-      orderBy: [{ field: { fieldPath: "dueAt" }, direction: "ASCENDING" }],
+      orderBy: [{ field: { fieldPath: "sweepAt" }, direction: "ASCENDING" }],
       limit,
     },
   };

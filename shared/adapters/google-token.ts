@@ -32,14 +32,14 @@ export function parseServiceAccount(text: string, source: string): ServiceAccoun
   return { client_email, private_key, token_uri };
 }
 
+/** A token; another one when the caller says that the last was refused. */
+export type TokenSource = (refused?: "refused") => Promise<string>;
+
 /** Access tokens for a service account, by WebCrypto and fetch alone. One request serves all callers until it expires. */
-export function serviceAccountToken(
-  account: ServiceAccount,
-  now: () => number = Date.now,
-): () => Promise<string> {
+export function serviceAccountToken(account: ServiceAccount, now: () => number = Date.now): TokenSource {
   let current: { token: Promise<string>; until: number } | undefined;
-  return () => {
-    if (current && now() < current.until) return current.token;
+  return (refused) => {
+    if (current && now() < current.until && refused === undefined) return current.token;
     const fresh = exchange(account, now()).then(({ token, lifetime }) => {
       entry.until = now() + lifetime - EARLY;
       return token;
@@ -75,7 +75,8 @@ async function exchange(account: ServiceAccount, now: number): Promise<{ token: 
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (!response.ok || typeof body.access_token !== "string") {
     const reason = body.error_description ?? body.error ?? `HTTP ${response.status}`;
-    const code = response.status >= 500 ? "store_unavailable" : "store_refused";
+    const passes = response.status >= 500 || response.status === 429 || response.status === 408;
+    const code = passes ? "store_unavailable" : "store_refused";
     throw new PawlError(code, `No access token for ${account.client_email}: ${String(reason)}`);
   }
   return { token: body.access_token, lifetime: Number(body.expires_in ?? 3600) * 1000 };

@@ -65,19 +65,26 @@ export async function ensureQueue(
   jsm: JetStreamManager,
   queue: Queue,
   settings: Settings,
+  how: "correct" | "create",
 ): Promise<string[]> {
   const name = streamName(queue);
-  const stream = await ensure(`stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, {
+  const stream = await ensure(`stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
     update: async (config) => (await jsm.streams.update(name, config)).config as unknown as Fields,
   });
-  const consumer = await ensure(`consumer ${CONSUMER} of ${name}`, consumerConfig(settings), CONSUMER_FIXED, {
-    read: async () => (await jsm.consumers.info(name, CONSUMER)).config as unknown as Fields,
-    add: async (config) => (await jsm.consumers.add(name, sent(config))).config as unknown as Fields,
-    update: async (config) =>
-      (await jsm.consumers.update(name, CONSUMER, sent(config))).config as unknown as Fields,
-  });
+  const consumer = await ensure(
+    `consumer ${CONSUMER} of ${name}`,
+    consumerConfig(settings),
+    CONSUMER_FIXED,
+    how,
+    {
+      read: async () => (await jsm.consumers.info(name, CONSUMER)).config as unknown as Fields,
+      add: async (config) => (await jsm.consumers.add(name, sent(config))).config as unknown as Fields,
+      update: async (config) =>
+        (await jsm.consumers.update(name, CONSUMER, sent(config))).config as unknown as Fields,
+    },
+  );
   return [...stream, ...consumer];
 }
 
@@ -107,6 +114,7 @@ async function ensure<Config extends object>(
   what: string,
   wanted: Config,
   fixed: readonly string[],
+  how: "correct" | "create",
   resource: Resource<Config>,
 ): Promise<string[]> {
   let there: Fields | undefined;
@@ -121,11 +129,18 @@ async function ensure<Config extends object>(
       compare(what, wanted, await resource.add(wanted));
       return [`created ${what}`];
     }
+    if (how === "create") return [];
     const drift = differences(wanted, there);
     if (drift.length === 0) return [];
     const stuck = drift.filter(({ field }) => fixed.includes(field));
     if (stuck.length > 0) throw cannotChange(what, stuck);
-    compare(what, wanted, await resource.update(wanted));
+    const kept = {
+      ...wanted,
+      ...("num_replicas" in wanted && {
+        num_replicas: Math.max(Number(there.num_replicas), Number(wanted.num_replicas)),
+      }),
+    };
+    compare(what, wanted, await resource.update(kept));
     return drift.map(({ field, have, want }) => `corrected ${what}: ${field} was ${have}, is ${want}`);
   } catch (error) {
     throw failed(what, error);
@@ -143,7 +158,9 @@ function differences(wanted: object, there: Fields): Difference[] {
   const show = (value: unknown) => JSON.stringify(value) ?? "unset";
   return Object.entries(wanted).flatMap(([field, want]) => {
     const have = there[field];
-    const same = show(have) === show(want) || (isEmpty(have) && isEmpty(want));
+    // More copies than asked for are never given up.
+    const enough = field === "num_replicas" && (have as number) >= (want as number);
+    const same = show(have) === show(want) || (isEmpty(have) && isEmpty(want)) || enough;
     return same ? [] : [{ field, have: show(have), want: show(want) }];
   });
 }

@@ -26,7 +26,7 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   const consumers = consumersOf(js);
   return {
     name: `JetStream at ${nc.getServer()}`,
-    ensure: (queue) => ensureQueue(jsm, queue, settings),
+    ensure: (queue, how = "correct") => ensureQueue(jsm, queue, settings, how),
     publish: (queue, message) => publish(js, nc, queue, message, timeout),
     lookup: (queue, taskId) => lookup(jsm, queue, taskId),
     pull: (queue, waitMs) => pull(consumers, jsm, nc, queue, waitMs, settings),
@@ -39,7 +39,10 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
     },
     serverId: () => nc.info?.server_id ?? "",
     answerFor: (token, isHeld) => {
-      const callback = (_: Error | null, question: Msg) => void question.respond(isHeld() ? "yes" : "no");
+      // Without the right to subscribe it is called with the error alone; a successor then gets no answer.
+      const callback = (error: Error | null, question: Msg) => {
+        if (!error) question.respond(isHeld() ? "yes" : "no");
+      };
       const subscription = nc.subscribe(holderSubject(settings, token), { callback });
       return () => subscription.unsubscribe();
     },
@@ -97,7 +100,7 @@ async function publish(
     }
     if (error instanceof Error && error.name === "JetStreamNotEnabled") {
       throw new PawlError(
-        "bus_refused",
+        "queue_missing",
         `${what}: no stream takes ${subjectPrefix(queue)}*. Start \`pawl run ${queue.agent}\` once, which creates it; or JetStream is off on this server`,
       );
     }
@@ -216,6 +219,11 @@ function headerMap(headers: MsgHdrs | undefined): ReadonlyMap<string, string> {
 }
 
 function missing(error: unknown, what: string): PawlError {
+  if (error instanceof Error && error.name === "ClosedConnectionError") {
+    return new PawlError("bus_refused", `${what}: the connection to NATS is closed for good`, {
+      cause: error,
+    });
+  }
   if (GONE.has(apiCode(error) ?? 0)) {
     return new PawlError(
       "bus_refused",

@@ -8,6 +8,9 @@ const REFUSED = new Set([
   "InvalidArgumentError",
 ]);
 
+/** JetStream is off for the server or the account. Other errors of the 500s pass: a cluster without a leader, say. */
+const SWITCHED_OFF = new Set([10039, 10076]);
+
 export function apiCode(error: unknown): number | undefined {
   const code =
     error instanceof Error && error.name.endsWith("Error") ? (error as { code?: unknown }).code : undefined;
@@ -29,6 +32,8 @@ export function busError(error: unknown, what: string): PawlError {
 /** Whether the server, or the client before it, certainly did not do it and never will. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (REFUSED.has(error.name) || (apiCode(error) ?? 0) >= 10000) return true;
+  const code = apiCode(error) ?? 0;
+  const passing = ((error as { status?: number }).status ?? 0) >= 500 && !SWITCHED_OFF.has(code);
+  if (REFUSED.has(error.name) || (code >= 10000 && !passing)) return true;
   return error.cause instanceof Error && error.cause.name === "PermissionViolationError";
 }

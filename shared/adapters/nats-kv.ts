@@ -6,11 +6,14 @@ import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Settings } from "../task/settings.ts";
 import type { SettledPage } from "../task/settled.ts";
+import { sweepAt } from "../task/sweep.ts";
 import { apiCode, isRefusal } from "./nats-errors.ts";
 
 const taskKey = (id: string) => `task.${id}`;
 const pageKey = (id: string, page: number) => `settled.${id}.${page}`;
 const dueKey = (task: Task) => `due.${task.agent}.${task.id}`;
+/** After this an index entry that leads nowhere is removed. */
+const STALE_ENTRY = 120_000;
 const WRONG_REVISION = new Set([10071, 10164]);
 
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
@@ -36,28 +39,39 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         : undefined;
     });
 
-  /** Before the document: an entry too many is only a hint that leads nowhere, one too few is a task forgotten. */
-  const index = async (task: Task): Promise<void> => {
-    if (task.state !== "scheduled") return;
-    await ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(task.dueAt)));
+  /**
+   * Writes a document with its entry in the index of what wants to be looked at. The entry comes first: one too many is
+   * a hint that leads nowhere, one too few a task forgotten. Entries that lead nowhere are removed after a while, so a
+   * writer that took longer than that writes its entry again.
+   */
+  const indexed = async (task: Task, write: () => Promise<WriteResult>): Promise<WriteResult> => {
+    const at = sweepAt(task);
+    if (at === undefined) return write();
+    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(at)));
+    const begun = Date.now();
+    await put();
+    const result = await write();
+    if (Date.now() - begun > STALE_ENTRY / 2) await put();
+    return result;
   };
 
   return {
     name: `NATS KV ${name}`,
     get,
-    create: async (task) => {
-      await index(task);
-      return put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task)));
-    },
+    create: (task) =>
+      indexed(task, () =>
+        put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task))),
+      ),
     replace: async (task, seen: Revision) => {
       // It may come from a message's header, which anyone can write; 0 would mean "create".
       if (!/^[1-9]\d{0,15}$/.test(seen)) return { kind: "refused" };
-      await index(task);
-      return put(`Writing task ${task.id}`, () =>
-        bucket.update(taskKey(task.id), JSON.stringify(task), Number(seen)),
+      return indexed(task, () =>
+        put(`Writing task ${task.id}`, () =>
+          bucket.update(taskKey(task.id), JSON.stringify(task), Number(seen)),
+        ),
       );
     },
-    due: async (agent, before, limit) => {
+    due: async (agent, state, now, limit) => {
       const found: Stored[] = [];
       const what = `Looking for due tasks of ${agent}`;
       const keys = await ask(what, async () => {
@@ -68,10 +82,13 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       for (const key of keys) {
         if (found.length >= limit) break;
         const entry = await ask(what, () => bucket.get(key));
-        if (entry?.operation !== "PUT" || Number(entry.string()) > before) continue;
+        if (entry?.operation !== "PUT" || Number(entry.string()) > now) continue;
         const stored = await get(key.slice(`due.${agent}.`.length));
-        if (stored?.task.state === "scheduled") found.push(stored);
-        else await ask(what, () => bucket.purge(key, { previousSeq: entry.revision })).catch(() => {});
+        const at = stored && sweepAt(stored.task);
+        if (at === undefined) {
+          if (now - entry.created.getTime() < STALE_ENTRY) continue;
+          await ask(what, () => bucket.purge(key, { previousSeq: entry.revision })).catch(() => {});
+        } else if (stored && stored.task.state === state && at <= now) found.push(stored);
       }
       return found;
     },

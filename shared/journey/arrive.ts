@@ -1,15 +1,17 @@
 import type { Delivery } from "../ports/bus.ts";
 import { deadLetter } from "../task/create.ts";
 import type { Arrival } from "../task/decide.ts";
-import type { RawMessage, TaskFailure } from "../task/document.ts";
+import type { Failed, RawMessage, Task, TaskFailure } from "../task/document.ts";
 import { DISPATCH_HEADER, decodeEnvelope, type Envelope, REVISION_HEADER } from "../task/envelope.ts";
 import { isPawlError, type PawlError } from "../task/errors.ts";
 import { hashInput, sha256 } from "../task/json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
+import { DOCUMENT_LIMIT } from "../task/settings.ts";
 import { isSettled } from "../task/settled.ts";
-import { apply } from "../task/transitions.ts";
+import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type Deps, mark } from "./deps.ts";
-import { create, type Guard, update } from "./write.ts";
+import type { Silence } from "./silence.ts";
+import { create, type Guard, readThrough, update } from "./write.ts";
 
 /** A message that is a task. */
 export interface Arrived {
@@ -23,8 +25,14 @@ export async function arrive(delivery: Delivery, queue: Queue, deps: Deps): Prom
   try {
     const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
     const revision = delivery.headers.get(REVISION_HEADER);
-    const { inputHash } = envelope;
-    const arrival = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery), inputHash };
+    const { agent, inputHash } = envelope;
+    const arrival = {
+      agent,
+      queue: delivery.queue,
+      seq: delivery.seq,
+      dispatch: dispatchOf(delivery),
+      inputHash,
+    };
     return { envelope, arrival, ...(revision !== undefined && { revision }) };
   } catch (error) {
     if (isPawlError(error)) return error;
@@ -33,37 +41,56 @@ export async function arrive(delivery: Delivery, queue: Queue, deps: Deps): Prom
 }
 
 /**
- * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. Where that id is
- * unusable or belongs to a real task, under one made from its sequence, and the task's document is told.
+ * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. If it carries a task
+ * that is there (this runner is of another version, or has another limit), that task fails, with its input. If a real
+ * task has the id otherwise, the bytes are kept under an id made from the sequence, and the task's document is told.
  */
 export async function keepPoison(
   delivery: Delivery,
   queue: Queue,
   problem: PawlError,
   guard: Guard,
+  isSilent: Silence,
   deps: Deps,
 ): Promise<string> {
   const named = delivery.subject.slice(subjectPrefix(queue).length);
   const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
-  if (!isTaskId(named)) return keep(await derivedId(delivery), error, delivery, queue, guard, deps);
-
-  const kept = await keep(named, error, delivery, queue, guard, deps);
-  if (kept === named) return kept;
-  // A real task has the id. The bytes are safe in a dead letter of their own; the task learns of the sequence.
-  const found = await deps.store.get(named);
-  if (found) {
-    const { queue: stream, seq } = delivery;
-    const conflict = {
-      type: "surplus",
-      queue: stream,
-      seq,
-      dispatch: 0,
-      outcome: "conflict",
-      note: kept,
-    } as const;
-    await update(deps, found, (task, own) => apply(task, conflict, own), guard);
+  const letter = async (id: string) => poisonLetter(id, error, delivery, queue, deps);
+  const stray = await derivedId(delivery);
+  const { queue: stream, seq } = delivery;
+  for (;;) {
+    const found = isTaskId(named) ? await readThrough(deps, named, guard) : undefined;
+    if (!found) {
+      const id = isTaskId(named) ? named : stray;
+      const kept = await create(deps, await letter(id), guard);
+      if (kept.kind === "written" || id === stray) return id;
+      continue;
+    }
+    if (isSettled(found.task, stream, seq)) return named;
+    let change: TaskEvent;
+    if (isCarrier(found.task, delivery)) {
+      if (found.task.state === "running" && !(await isSilent(found.task))) continue;
+      const expiresAt = deps.clock.now() + deps.settings.retention;
+      change = { type: "exhaust", error, queue: stream, seq, expiresAt };
+    } else {
+      await create(deps, await letter(stray), guard);
+      change = { type: "surplus", queue: stream, seq, dispatch: 0, outcome: "conflict", note: stray };
+    }
+    const written = await update(
+      deps,
+      found,
+      // Decided again if anyone moved it: what was its carrier may not be any more.
+      (task, own) => (task.stamp === found.task.stamp ? apply(task, change, own) : undefined),
+      guard,
+    );
+    if (written.kind === "written") return change.type === "exhaust" ? named : stray;
   }
-  return kept;
+}
+
+function isCarrier(task: Task, delivery: Delivery): boolean {
+  const dispatch = dispatchOf(delivery);
+  if (task.state === "dispatched") return dispatch > 0 && dispatch === task.dispatches;
+  return task.state === "running" && task.queue === delivery.queue && task.seq === delivery.seq;
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
@@ -76,7 +103,7 @@ export async function keepConflict(
   const { envelope, arrival } = arrived;
   const error: TaskFailure = {
     code: "id_conflict",
-    message: `Task ${envelope.id} has another input than this message (sequence ${delivery.seq} of ${delivery.queue})`,
+    message: `Task ${envelope.id} has another agent or input than this message (sequence ${delivery.seq} of ${delivery.queue})`,
     phase: "envelope",
   };
   const id = await derivedId(delivery);
@@ -85,34 +112,24 @@ export async function keepConflict(
   return id;
 }
 
-async function keep(
+async function poisonLetter(
   id: string,
   error: TaskFailure,
   delivery: Delivery,
   queue: Queue,
-  guard: Guard,
   deps: Deps,
-): Promise<string> {
+): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };
   const expiresAt = deps.clock.now() + deps.settings.retention;
-  const letter = deadLetter(
-    kind,
-    carrier,
-    error,
-    expiresAt,
-    mark(deps),
-    raw(delivery, deps.settings.inputLimit),
-  );
-  const result = await create(deps, letter, guard);
-  const mine =
-    result.kind === "written" || (result.stored && isSettled(result.stored.task, carrier.queue, carrier.seq));
-  if (mine) return id;
-  return keep(await derivedId(delivery), error, delivery, queue, guard, deps);
+  return deadLetter(kind, carrier, error, expiresAt, mark(deps), raw(delivery, deps.settings.inputLimit));
 }
 
+/** Most bytes that fit a document as base64, with room for the rest of it. */
+const RAW_LIMIT = Math.floor(((DOCUMENT_LIMIT - 32 * 1024) * 3) / 4);
+
 function raw(delivery: Delivery, limit: number): RawMessage {
-  const kept = delivery.data.subarray(0, limit);
+  const kept = delivery.data.subarray(0, Math.min(limit, RAW_LIMIT));
   let binary = "";
   for (const byte of kept) binary += String.fromCharCode(byte);
   return {

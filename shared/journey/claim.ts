@@ -4,13 +4,15 @@ import { adopted, deadLetter, submitted } from "../task/create.ts";
 import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
+import { PawlError } from "../task/errors.ts";
 import { takeoverWait, timing } from "../task/settings.ts";
 import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
-import { create, type Guard, readThrough, update, type Written } from "./write.ts";
+import { silence } from "./silence.ts";
+import { create, type Guard, holding, readThrough, update, type Written } from "./write.ts";
 
 export interface HeldTask extends Stored {
   readonly task: Running;
@@ -33,10 +35,7 @@ export async function claim(
   deps: Deps,
 ): Promise<Claimed> {
   const { envelope, arrival } = arrived;
-  const guard: Guard = () => {
-    hold.check();
-    stop.throwIfAborted();
-  };
+  const guard = holding(hold, stop);
   const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
     kind: "closed",
     recorded: { word, as, detail },
@@ -44,7 +43,7 @@ export async function claim(
   const decideNow = (task: Task | undefined) =>
     decide(task, arrival, { now: deps.clock.now(), crashLimit: deps.settings.crashLimit });
 
-  const isSilent = silence(deps);
+  const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
   let seen = firstSight(arrived, delivery) ?? (await readThrough(deps, envelope.id, guard));
   for (let rounds = 1; ; rounds++) {
     guard();
@@ -78,9 +77,17 @@ export async function claim(
       }
 
       case "crashLoop": {
+        if (!(await isSilent((seen as HeldTask).task))) break;
         if (!(await wholeBeat(hold, rounds, deps))) break;
         const expiresAt = deps.clock.now() + deps.settings.retention;
-        const exhaust: TaskEvent = { type: "exhaust", error: crashLoop(decision.starts), expiresAt };
+        const { queue, seq } = delivery;
+        const exhaust: TaskEvent = {
+          type: "exhaust",
+          error: crashLoop(decision.starts),
+          queue,
+          seq,
+          expiresAt,
+        };
         result = await update(deps, seen as Stored, changeIf(decision, exhaust), guard);
         if (result.kind === "written") return closed({ kind: "ack" }, "dead-letter", "crash_loop");
         break;
@@ -90,7 +97,7 @@ export async function claim(
       case "claim":
       case "takeover": {
         if (decision.kind === "takeover") {
-          if (!(await isSilent((seen as HeldTask).task, AbortSignal.any([hold.lost, stop])))) break;
+          if (!(await isSilent((seen as HeldTask).task))) break;
           // This delivery may be stale itself: only the newest one may push a silent holder aside.
           if (!(await wholeBeat(hold, rounds, deps))) break;
         }
@@ -121,7 +128,7 @@ export async function claim(
         if (result.kind === "moot") break;
         if (result.answered) hold.grant(holder.token, sentAt);
         else await hold.prove(holder.token);
-        return { kind: "claimed", held: result.stored as HeldTask };
+        return { kind: "claimed", held: mine(result, holder.token) };
       }
       default:
         return decision satisfies never;
@@ -149,18 +156,20 @@ export async function waitForTurn(
   const ms = takeoverWait(held.task.lease);
   deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms });
   await deps.clock.sleep(ms, AbortSignal.any([hold.lost, stop]));
-  const guard: Guard = () => {
-    hold.check();
-    stop.throwIfAborted();
-  };
+  const guard = holding(hold, stop);
   const begun = await update(
     deps,
     held,
     (task, own) => (isMine(task, held.task.token) ? apply(task, { type: "start" }, own) : undefined),
     guard,
   );
-  if (begun.kind === "moot") hold.check();
-  return (begun.stored ?? held) as HeldTask;
+  return mine(begun, held.task.token);
+}
+
+/** What was written, if it still is ours: by the time it is read back somebody else may hold the task. */
+function mine(written: Written, token: string): HeldTask {
+  if (written.kind === "written" && isMine(written.stored.task, token)) return written.stored as HeldTask;
+  throw new PawlError("lease_lost", "The task was taken over while its claim was being written");
 }
 
 export function isMine(task: Task, token: string): task is Running {
@@ -171,31 +180,6 @@ export function isMine(task: Task, token: string): task is Running {
 function firstSight({ envelope, arrival, revision }: Arrived, delivery: Delivery): Stored | undefined {
   if (delivery.redelivered || arrival.dispatch !== 1 || !revision || !envelope.stamp) return undefined;
   return { task: submitted(envelope, delivery.queue), revision };
-}
-
-/** How long a holder has to come back after its server did. */
-const REUNION = 5_000;
-
-/**
- * Whether a task's holder may be taken for dead. A server that was killed forgets deliveries, and repeats them while the
- * holder is well: so it is asked by name, and one whose server was restarted gets time to connect again. Waits a while
- * before it says no.
- */
-function silence(deps: Deps): (task: Running, until: AbortSignal) => Promise<boolean> {
-  const { beatEvery, lease } = timing(deps.settings);
-  let unansweredSince: number | undefined;
-  return async ({ token, via }, until) => {
-    if (await deps.bus.isHeld(token)) {
-      unansweredSince = undefined;
-      await deps.clock.sleep(beatEvery, until);
-      return false;
-    }
-    unansweredSince ??= deps.clock.monotonic();
-    if (via === deps.bus.serverId()) return true;
-    if (deps.clock.monotonic() - unansweredSince >= Math.min(lease, REUNION)) return true;
-    await deps.clock.sleep(100, until);
-    return false;
-  };
 }
 
 async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {

@@ -25,19 +25,47 @@ export async function dispatch(deps: Deps, stored: Stored): Promise<boolean> {
   if (written.kind === "moot") return false;
   const { task, revision } = written.stored;
   if (task.state !== "dispatched") return false;
-  await publish(deps, { task: task as Dispatched, revision }, queue, `retry:${task.id}:${task.dispatches}`);
+  await publish(deps, { task: task as Dispatched, revision }, queue, msgIdOf(task));
   return true;
 }
 
-/** Dispatches what is due of one agent. Two at once are harmless: the document lets one of them through. */
-export async function dispatchDue(deps: Deps, agent: string, limit = 100): Promise<number> {
+/** A task whose dispatcher died between its write and its publish: published again, under the same Msg-Id. */
+async function redispatch(deps: Deps, { task, revision }: Stored): Promise<boolean> {
+  if (task.state !== "dispatched") return false;
+  const queue = queueOf(task, deps);
+  if (await deps.bus.lookup(queue, task.id)) return false;
+  const { stoppedBy } = await publish(deps, { task, revision }, queue, msgIdOf(task));
+  return stoppedBy === undefined;
+}
+
+/**
+ * Dispatches what is due of one agent, and what was left half dispatched. Two at once are harmless: the document lets
+ * one of them through.
+ */
+export async function dispatchDue(
+  deps: Deps,
+  agent: string,
+  stop?: AbortSignal,
+  limit = 100,
+): Promise<number> {
   let dispatched = 0;
-  for (const stored of await deps.store.due(agent, deps.clock.now(), limit)) {
-    try {
-      if (await dispatch(deps, stored)) dispatched++;
-    } catch (error) {
-      deps.log("warn", "dispatch.failed", { task: stored.task.id, reason: messageOf(error) });
+  for (const [state, work] of [
+    ["scheduled", dispatch],
+    ["dispatched", redispatch],
+  ] as const) {
+    for (const stored of await deps.store.due(agent, state, deps.clock.now(), limit)) {
+      if (stop?.aborted) return dispatched;
+      try {
+        if (await work(deps, stored)) dispatched++;
+      } catch (error) {
+        deps.log("warn", "dispatch.failed", { task: stored.task.id, reason: messageOf(error) });
+      }
     }
   }
   return dispatched;
+}
+
+/** Names the operation, so that a dispatch is the same message however often it is published. */
+export function msgIdOf(task: Pick<Task, "id" | "dispatches">): string {
+  return task.dispatches === 1 ? `submit:${task.id}` : `retry:${task.id}:${task.dispatches}`;
 }

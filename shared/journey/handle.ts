@@ -9,6 +9,8 @@ import { type Hold, takeHold } from "./hold.ts";
 import { record } from "./record.ts";
 import { run } from "./run.ts";
 import { type Recorded, settle } from "./settle.ts";
+import { silence } from "./silence.ts";
+import { holding } from "./write.ts";
 
 export interface Handled extends Recorded {
   readonly id: string;
@@ -80,11 +82,8 @@ async function bury(
   stop: AbortSignal,
   deps: Deps,
 ): Promise<Recorded & { id: string }> {
-  const guard = () => {
-    hold.check();
-    stop.throwIfAborted();
-  };
-  const id = await keepPoison(delivery, queue, problem, guard, deps);
+  const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
+  const id = await keepPoison(delivery, queue, problem, holding(hold, stop), isSilent, deps);
   return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
 }
 

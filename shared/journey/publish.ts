@@ -46,8 +46,9 @@ export async function publish(
       }
       await pause(deps, ++failures);
     } catch (error) {
-      if (isPawlError(error, "bus_unavailable")) {
-        unknown = true;
+      if (isPawlError(error, "bus_unavailable")) unknown = true;
+      // Nobody took it, which a cluster that is choosing its leader says too.
+      if (isPawlError(error, "bus_unavailable") || isPawlError(error, "queue_missing")) {
         if (deps.clock.monotonic() <= until) {
           deps.log("warn", "publish.retry", {
             task: stored.task.id,
@@ -57,7 +58,9 @@ export async function publish(
           await pause(deps, ++failures);
           continue;
         }
-      } else if (!unknown && !isPawlError(error, "store_unavailable")) await rollBack(deps, stored, error);
+      }
+      const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
+      if (isDefinite && !unknown) await rollBack(deps, stored, error);
       throw error;
     }
   }
@@ -77,7 +80,12 @@ function outgoing({ task, revision }: Stored & { task: Dispatched }, msgId: stri
     stamp: first?.stamp ?? "",
     by: first?.by ?? "",
   });
-  const headers = { [DISPATCH_HEADER]: String(task.dispatches), [REVISION_HEADER]: revision };
+  // Only a document that still is what its submit wrote can be rebuilt from the message; any other is read.
+  const isPristine = task.history.length === 1 && first?.event === "submit";
+  const headers = {
+    [DISPATCH_HEADER]: String(task.dispatches),
+    ...(isPristine && { [REVISION_HEADER]: revision }),
+  };
   return { taskId: id, data, msgId, headers };
 }
 

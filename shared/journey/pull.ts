@@ -45,7 +45,8 @@ export async function pullLane(
       }
       failures = 0;
       if (stop.aborted) {
-        await delivery.nak(0).catch(() => {});
+        // Withdrawn too late. If this process slept since, the message is another's by now.
+        if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
         break;
       }
       const prefetch = () => {

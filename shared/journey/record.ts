@@ -7,7 +7,7 @@ import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
 import type { Outcome } from "./run.ts";
 import type { Recorded } from "./settle.ts";
-import { update } from "./write.ts";
+import { holding, update } from "./write.ts";
 
 /** Writes down how the execution ended, before the broker hears of it. Only a holder whose lease is good may. */
 export async function record(
@@ -26,7 +26,7 @@ export async function record(
     held,
     // A bystander may have moved the revision; the claim's token says whether the task is still ours.
     (task, own) => (isMine(task, token) ? apply(task, ending.event, own) : undefined),
-    () => hold.check(),
+    holding(hold),
   );
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
   const { event: _, ...recorded } = ending;

@@ -37,6 +37,7 @@ export async function run(
   try {
     // Told to stop, or lost, before it began: the handler must not start at all.
     if (causes.some((signal) => signal.aborted)) return classify({ thrown: undefined }, cause, deps);
+    if (!isHeld(hold)) return { kind: "abandoned" };
     const handler = execute(task, input.value, agent, watchful(abort.signal, hold), deps);
     const ending = await Promise.race([handler, aborted(abort.signal)]);
     const last = ending ?? (await Promise.race([handler, grace(deps, over.signal)]));
@@ -68,11 +69,7 @@ function classify(
   cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal },
   deps: Deps,
 ): Outcome {
-  try {
-    cause.hold.check();
-  } catch {
-    return { kind: "abandoned" };
-  }
+  if (!isHeld(cause.hold)) return { kind: "abandoned" };
   const ended = ending !== undefined;
   // What a handler still finished after its signal is a result like any other.
   if (ending && "value" in ending) return completed(ending.value, deps);
@@ -82,7 +79,8 @@ function classify(
   const thrown = ending?.thrown;
   if (isPawlError(thrown) && thrown.disposition !== "retry")
     return { kind: "failed", error: failure(thrown), ended };
-  const after = thrown instanceof Retry ? { after: Math.max(0, thrown.after) } : {};
+  const isTimed = thrown instanceof Retry && Number.isFinite(thrown.after);
+  const after = isTimed ? { after: Math.min(Math.max(0, thrown.after), LONGEST_DELAY) } : {};
   return { kind: "retry", error: failure(thrown), ...after, ended };
 }
 
@@ -102,6 +100,8 @@ function completed(value: unknown, deps: Deps): Outcome {
 }
 
 const MESSAGE_KEPT = 4_000;
+/** What is asked for beyond a year is a mistake of units. */
+const LONGEST_DELAY = 365 * 86_400_000;
 
 function failure(error: unknown, phase: TaskFailure["phase"] = "handler"): TaskFailure {
   const code: ErrorCode = isPawlError(error) ? error.code : "handler_failed";
@@ -135,11 +135,8 @@ export async function acceptedInput(
  */
 function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
   const current = () => {
-    try {
-      hold.check();
-    } catch {
-      // check() has aborted hold.lost, which aborts this signal
-    }
+    // Where it is lost, this aborts hold.lost, which aborts the signal.
+    isHeld(hold);
     return Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get?.call(signal) as boolean;
   };
   return Object.defineProperties(signal, {
@@ -150,6 +147,16 @@ function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
       },
     },
   });
+}
+
+/** Compares clocks. */
+function isHeld(hold: Hold): boolean {
+  try {
+    hold.check();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<undefined> {

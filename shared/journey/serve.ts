@@ -41,7 +41,7 @@ export async function serve(
     await Promise.allSettled([sweep.run(end), ...lanes]);
     if (broken.signal.aborted) throw broken.signal.reason;
   } else {
-    await sweep.once();
+    await sweep.once(stop);
     for (const queue of queues) {
       await pullLane(queue, agent, mode, stop, deps, onHandled);
       if (mode === "once" && Object.keys(tally).length > 0) break;
@@ -54,10 +54,10 @@ function sweeper(agent: string, deps: Deps) {
   const { clock, log } = deps;
   let next = 0;
   let sooner = new AbortController();
-  const once = async () => {
+  const once = async (stop: AbortSignal) => {
     next = clock.now() + SWEEP_EVERY;
     try {
-      const dispatched = await dispatchDue(deps, agent);
+      const dispatched = await dispatchDue(deps, agent, stop);
       if (dispatched > 0) log("info", "due.dispatched", { agent, dispatched });
     } catch (error) {
       log("warn", "due.failed", { agent, reason: messageOf(error) });
@@ -66,13 +66,13 @@ function sweeper(agent: string, deps: Deps) {
   return {
     once,
     expect: (dueAt: number) => {
-      if (dueAt >= next) return;
+      if (!(dueAt < next)) return;
       next = dueAt;
       sooner.abort();
     },
     run: async (stop: AbortSignal) => {
       while (!stop.aborted) {
-        if (clock.now() >= next) await once();
+        if (clock.now() >= next) await once(stop);
         sooner = new AbortController();
         await clock.sleep(Math.max(1, next - clock.now()), AbortSignal.any([stop, sooner.signal]));
       }

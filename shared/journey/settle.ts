@@ -46,10 +46,19 @@ export async function settle(delivery: Delivery, word: Word, hold: Hold, deps: D
     case "nak":
       // A +WPI that follows a nak would take it back.
       await hold.stopBeats();
-      return confirm(() => delivery.nak(word.delayMs), delivery, deps);
+      return confirm(() => putBack(delivery, word.delayMs, hold), delivery, deps);
     default:
       return word satisfies never;
   }
+}
+
+/**
+ * Unlike an ack, a nak is not true whoever says it: on a message that is another's by now it would take its holder's
+ * work away. So each time it is said anew, it is ours to say or it is not said.
+ */
+async function putBack(delivery: Delivery, delayMs: number, hold: Hold): Promise<void> {
+  hold.check();
+  if (await delivery.current()) await delivery.nak(delayMs);
 }
 
 async function confirm(say: () => Promise<void>, delivery: Delivery, deps: Deps): Promise<boolean> {

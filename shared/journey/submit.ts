@@ -1,13 +1,13 @@
 import type { Stored } from "../ports/store.ts";
 import { submitted } from "../task/create.ts";
 import type { Dispatched, DuplicateLayer, State, Task } from "../task/document.ts";
-import { checkInputSize } from "../task/envelope.ts";
+import { checkInputSize, LABEL_LIMIT } from "../task/envelope.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, mark, patience, uniqueToken } from "./deps.ts";
-import { dispatch, queueOf } from "./dispatch.ts";
+import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
 
@@ -38,6 +38,12 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const id = checkTaskId(submission.id ?? uniqueToken());
   checkInputSize(submission.input, deps.settings.inputLimit);
   const { orderingKey, input } = submission;
+  if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
+    throw new PawlError(
+      "input_invalid",
+      `The ordering key has ${orderingKey.length} characters; ${LABEL_LIMIT} is the limit`,
+    );
+  }
   const lane = laneOf(orderingKey ?? id, submission.lanes);
   const { now, stamp, by } = mark(deps);
   const queue = queueOf({ agent, lane }, deps);
@@ -49,7 +55,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   );
 
   const created = await create(deps, task, patience(deps, `Task ${id}`));
-  const msgId = submission.msgId ?? `submit:${id}`;
+  const msgId = submission.msgId ?? msgIdOf(task);
   if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId);
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
   await publish(deps, stored, queue, msgId);
@@ -79,7 +85,7 @@ async function heal(deps: Deps, found: Stored, msgId: string): Promise<Duplicate
     return (await dispatch(deps, found)) ? undefined : "document";
   }
   if (task.state !== "dispatched" || task.seq !== undefined) return "document";
-  const id = task.dispatches === 1 ? msgId : `retry:${task.id}:${task.dispatches}`;
+  const id = task.dispatches === 1 ? msgId : msgIdOf(task);
   return (await publish(deps, { task, revision }, queueOf(task, deps), id)).stoppedBy;
 }
 

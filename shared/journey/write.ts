@@ -6,6 +6,7 @@ import { DOCUMENT_LIMIT } from "../task/settings.ts";
 import { pageOut } from "../task/settled.ts";
 import type { Mark } from "../task/transitions.ts";
 import { type Deps, mark, pause } from "./deps.ts";
+import type { Hold } from "./hold.ts";
 
 /** "moot": the document is no longer one that the change applies to. */
 export type Written =
@@ -24,7 +25,20 @@ export type Change = (task: Task, mark: Mark) => Task | undefined;
  * Throws when the writer must give up. Asked before every request, so that a runner whose lease ended while it
  * waited for an answer sends nothing more.
  */
-export type Guard = () => void;
+export interface Guard {
+  (): void;
+  /** The writer holds a message, and may wait for the store for as long as the guard lets it. */
+  readonly holds?: boolean;
+}
+
+/** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
+export function holding(hold: Pick<Hold, "check">, stop?: AbortSignal): Guard {
+  const guard = () => {
+    hold.check();
+    stop?.throwIfAborted();
+  };
+  return Object.assign(guard, { holds: true });
+}
 
 /**
  * One guarded write, seen through: a refused one is applied again to what is there now, and one whose answer was
@@ -45,7 +59,7 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
       // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
       if (++refusals > 2) await pause(deps, refusals);
     } catch (error) {
-      failures = await endure(deps, error, failures, seen.task.id);
+      failures = await endure(deps, error, failures, seen.task.id, guard);
     }
     const found = await readThrough(deps, seen.task.id, guard);
     if (found && wroteAny(found.task, stamps)) return { kind: "written", stored: found, answered: false };
@@ -65,7 +79,7 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
         return { kind: "written", stored: { task, revision: result.revision }, answered: true };
       }
     } catch (error) {
-      failures = await endure(deps, error, failures, task.id);
+      failures = await endure(deps, error, failures, task.id, guard);
     }
     const found = await readThrough(deps, task.id, guard);
     if (!found) continue;
@@ -81,7 +95,7 @@ export async function readThrough(deps: Deps, id: string, guard: Guard): Promise
     try {
       return await deps.store.get(id);
     } catch (error) {
-      failures = await endure(deps, error, failures, id);
+      failures = await endure(deps, error, failures, id, guard);
     }
   }
 }
@@ -101,9 +115,20 @@ async function replace(
     : result;
 }
 
-async function endure(deps: Deps, error: unknown, failures: number, id: string): Promise<number> {
-  if (!isPawlError(error, "store_unavailable")) throw error;
-  if (failures === 0) deps.log("warn", "store.unavailable", { task: id, reason: messageOf(error) });
+/** Waits a while after an error that may pass, and throws any other. */
+async function endure(
+  deps: Deps,
+  error: unknown,
+  failures: number,
+  id: string,
+  guard: Guard,
+): Promise<number> {
+  const refused = isPawlError(error, "store_refused");
+  if (!isPawlError(error, "store_unavailable") && !(refused && guard.holds)) throw error;
+  if (failures % 20 === 0) {
+    const fields = { task: id, reason: messageOf(error) };
+    deps.log(refused ? "error" : "warn", refused ? "store.refused" : "store.unavailable", fields);
+  }
   await pause(deps, failures + 1);
   return failures + 1;
 }

@@ -59,8 +59,11 @@ export interface Pull {
  */
 export interface Bus {
   readonly name: string;
-  /** Creates the queue's stream and consumer, or corrects them to match. Returns what it changed. */
-  ensure(queue: Queue): Promise<readonly string[]>;
+  /**
+   * Creates the queue's stream and consumer if they are missing and, unless told to create only, corrects them to match.
+   * Returns what it changed.
+   */
+  ensure(queue: Queue, how?: "correct" | "create"): Promise<readonly string[]>;
   publish(queue: Queue, message: OutgoingMessage): Promise<PublishResult>;
   /** The task's message in the queue, asked of the stream's leader. */
   lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;

@@ -9,18 +9,27 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Beyond this a timer fires at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve();
-      const done = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      signal?.addEventListener("abort", done);
-    }),
+  sleep: async (ms, signal) => {
+    for (let left = ms; left > 0 && !signal?.aborted; left -= LONGEST_TIMER) {
+      await timer(Math.min(left, LONGEST_TIMER), signal);
+    }
+  },
 };
+
+function timer(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timeout);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timeout = setTimeout(done, ms);
+    signal?.addEventListener("abort", done);
+  });
+}

@@ -1,5 +1,6 @@
 import type { Task } from "../task/document.ts";
 import type { SettledPage } from "../task/settled.ts";
+import type { SweptState } from "../task/sweep.ts";
 
 /** Opaque: what a guarded write must have seen last. */
 export type Revision = string;
@@ -25,8 +26,8 @@ export interface TaskStore {
   get(id: string): Promise<Stored | undefined>;
   create(task: Task): Promise<WriteResult>;
   replace(task: Task, seen: Revision): Promise<WriteResult>;
-  /** Tasks that are scheduled for `before` or earlier, oldest first as far as the store can tell. */
-  due(agent: string, before: number, limit: number): Promise<Stored[]>;
+  /** Tasks in the state that want to be looked at now or before (`sweepAt`), the longest due first where it can tell. */
+  due(agent: string, state: SweptState, now: number, limit: number): Promise<Stored[]>;
   /** Stores a page of old settlements; a page that is already there has the same content and is left alone. */
   putPage(page: SettledPage): Promise<void>;
   getPage(taskId: string, page: number): Promise<SettledPage | undefined>;

@@ -2,6 +2,7 @@ import type { Millis, Task } from "./document.ts";
 import { isSettled } from "./settled.ts";
 
 export interface Arrival {
+  readonly agent: string;
   readonly queue: string;
   readonly seq: number;
   /** From the message's header; 0 when it was published directly. */
@@ -27,7 +28,8 @@ export function decide(
 ): Decision {
   if (!task) return arrival.dispatch > 0 ? { kind: "missing" } : { kind: "create" };
   if (isSettled(task, arrival.queue, arrival.seq)) return { kind: "skip" };
-  if (task.inputHash !== arrival.inputHash) return { kind: "surplus", outcome: "conflict" };
+  const isSameWork = task.agent === arrival.agent && task.inputHash === arrival.inputHash;
+  if (!isSameWork) return { kind: "surplus", outcome: "conflict" };
   const duplicate = { kind: "surplus", outcome: "duplicate" } as const;
 
   switch (task.state) {

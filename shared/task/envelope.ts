@@ -4,6 +4,8 @@ import { hashInput, isJsonObject, type JsonObject, parseJson } from "./json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "./names.ts";
 
 export const ENVELOPE_VERSION = 1;
+/** Longest ordering key, in characters. */
+export const LABEL_LIMIT = 512;
 
 /** Headers of a dispatched message. Without them a message was published directly. */
 export const DISPATCH_HEADER = "Pawl-Dispatch";
@@ -74,6 +76,15 @@ export async function decodeEnvelope(
       "agent_mismatch",
       `The message is for agent ${shown(body.agent)}, on a queue of ${queue.agent}`,
     );
+  }
+  for (const field of ["orderingKey", "stamp", "by"] as const) {
+    const value = body[field];
+    if (typeof value === "string" && value.length > LABEL_LIMIT) {
+      throw new PawlError(
+        "envelope_invalid",
+        `The message's ${field} has ${value.length} characters; ${LABEL_LIMIT} is the limit`,
+      );
+    }
   }
   if (!isJsonObject(body.input)) {
     throw new PawlError("input_invalid", `The input must be a JSON object, not ${kindOf(body.input)}`);

@@ -61,6 +61,11 @@ export const errorKinds = {
     meaning: "A dispatched message's document is gone, so nobody knows what was already done.",
     remedy: "Find out who removed the document. The input is in the dead letter.",
   },
+  document_refused: {
+    disposition: "fail",
+    meaning: "The store does not take this document, whatever is tried.",
+    remedy: "This is a bug in Pawl: please report the message.",
+  },
   document_too_large: {
     disposition: "fail",
     meaning: "A task's document would pass what the store can hold (1 MiB).",
@@ -122,6 +127,11 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A stream or consumer differs from its definition in a field that NATS can't change.",
     remedy: "Drain the queue and raise its generation (PAWL_GENERATION), or delete what is in the way.",
+  },
+  queue_missing: {
+    disposition: "retry",
+    meaning: "No stream took the message: there is none for this queue, or its cluster is choosing a leader.",
+    remedy: "`pawl run <agent>` creates missing streams. The task stays scheduled.",
   },
   queue_full: {
     disposition: "retry",
@@ -210,9 +220,9 @@ export function isPawlError(error: unknown, code?: ErrorCode): error is PawlErro
 }
 
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name;
   try {
-    return String(error);
+    // What a handler throws may have anything as its message.
+    return String(error instanceof Error ? error.message || error.name : error);
   } catch {
     return "something was thrown that can't be shown as text";
   }

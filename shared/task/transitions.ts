@@ -34,7 +34,7 @@ export type TaskEvent =
   | { type: "wait"; waitingFor: string; dueAt?: Millis }
   | { type: "doubt"; effect: string }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
-  | { type: "exhaust"; error: TaskFailure; expiresAt: Millis }
+  | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
   | { type: "requestCancel" }
   | { type: "cancel"; ended: boolean; expiresAt: Millis }
   | { type: "signal"; name: string; value: Json }
@@ -188,8 +188,11 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         expiresAt: event.expiresAt,
       };
     case "exhaust":
+      // Of a running task only its carrier can say that it is given up.
+      if (task.state === "running" && (task.queue !== event.queue || task.seq !== event.seq))
+        return undefined;
       return {
-        ...closed(task, "failed", false, mark),
+        ...closed({ ...task, queue: event.queue, seq: event.seq } as Task, "failed", false, mark),
         state: "failed",
         error: event.error,
         expiresAt: event.expiresAt,

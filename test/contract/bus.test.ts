@@ -59,7 +59,7 @@ describe("publish", () => {
 
   test("no stream, and a message over the server's limit, say what to do", async () => {
     await expect(deps.bus.publish({ ...queue, agent: "nobody" }, message("a"))).rejects.toMatchObject({
-      code: "bus_refused",
+      code: "queue_missing",
       message: expect.stringContaining("no stream takes"),
     });
     const huge = { ...message("huge"), data: new Uint8Array(2 * 1024 * 1024) };

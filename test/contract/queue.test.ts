@@ -86,6 +86,16 @@ describe("ensure", () => {
     await deps.bus.close();
   });
 
+  test("told to create only, it corrects nothing; and copies are never given up", async () => {
+    const { deps, queue } = await busOn(nats);
+    await deps.bus.ensure(queue);
+    const jsm = await jetstreamManager(deps.nc);
+    await jsm.consumers.update(streamName(queue), "runner", { ack_wait: nanos(90_000) });
+    expect(await deps.bus.ensure(queue, "create")).toEqual([]);
+    expect((await jsm.consumers.info(streamName(queue), "runner")).config.ack_wait).toBe(nanos(90_000));
+    await deps.bus.close();
+  });
+
   test.each([
     ["a stream with another retention", "retention"],
     ["a stream in memory", "storage"],

@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
+import { serve } from "../../shared/journey/serve.ts";
 import { checkInput } from "../../shared/task/envelope.ts";
 import { sha256 } from "../../shared/task/json.ts";
 import { subjectPrefix } from "../../shared/task/names.ts";
-import { type Bench, bench } from "../support/bench.ts";
-import { stores, testNats } from "../support/stores.ts";
+import { AGENT, type Bench, bench } from "../support/bench.ts";
+import { stores, testNats, wired } from "../support/stores.ts";
 
 const runs: string[] = [];
 const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
@@ -189,6 +190,61 @@ describe.each(stores)("$kind: poison", ({ kind, here }) => {
       expect(runs).toEqual([]);
     },
   );
+});
+
+describe("a task that this runner can't read, though another could", () => {
+  test("fails itself, with its input, instead of staying dispatched for ever", async () => {
+    await using b = await bench(nats, "nats-kv", agent);
+    await b.submit({ text: "x".repeat(5_000) }, { id: "large" });
+    const { settings } = b.world.config;
+    await using small = await wired({ ...b.world.config, settings: { ...settings, inputLimit: 1_000 } });
+    expect(await serve(AGENT, agent, "drain", new AbortController().signal, small)).toEqual({
+      "dead-letter": 1,
+    });
+    const task = await b.task("large");
+    expect(task).toMatchObject({ state: "failed", error: { code: "input_too_large" }, released: false });
+    expect(task.input).toEqual({ text: "x".repeat(5_000) });
+    expect(task.settled).toMatchObject([{ seq: 1, outcome: "failed" }]);
+  });
+
+  test("a message that fits NATS and no document is kept, cut short, and holds up nobody", async () => {
+    await using b = await bench(nats, "nats-kv", agent, { inputLimit: 800_000, resultLimit: 100_000 });
+    await publishRaw(b, "key", bytes(`{"v":1,"input":{},"orderingKey":"${"k".repeat(1_000_000)}"}`));
+    await publishRaw(b, "junk", bytes("j".repeat(1_000_000)));
+    await b.submit({}, { id: "behind" });
+    expect(await b.drain()).toEqual({ "dead-letter": 2, completed: 1 });
+    expect(await b.task("key")).toMatchObject({
+      error: { code: "envelope_invalid" },
+      raw: { truncated: true },
+    });
+    expect(await b.task("junk")).toMatchObject({
+      error: { code: "envelope_invalid" },
+      raw: { truncated: true },
+    });
+    await expect(b.submit({}, { orderingKey: "k".repeat(513) })).rejects.toMatchObject({
+      code: "input_invalid",
+    });
+  });
+});
+
+test("a message on one agent's queue never touches a task of another agent", async () => {
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "mine" });
+  const other = { ...b.queue, agent: "other" };
+  await b.deps.bus.ensure(other);
+  await b.deps.bus.publish(other, {
+    taskId: "mine",
+    data: bytes('{"v":1,"input":{}}'),
+    msgId: "m",
+    headers: {},
+  });
+  expect(await serve("other", agent, "drain", new AbortController().signal, b.deps)).toEqual({ surplus: 1 });
+  expect(await b.task("mine")).toMatchObject({
+    state: "dispatched",
+    agent: AGENT,
+    settled: [{ outcome: "conflict" }],
+  });
+  expect(await b.drain()).toEqual({ completed: 1 });
 });
 
 describe("submit refuses, and writes nothing", () => {

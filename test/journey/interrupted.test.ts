@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type AgentContext, defineAgent, type Limits } from "../../shared/agent.ts";
-import type { HeldTask } from "../../shared/journey/claim.ts";
-import type { Hold } from "../../shared/journey/hold.ts";
-import { record } from "../../shared/journey/record.ts";
 import { update } from "../../shared/journey/write.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { bench } from "../support/bench.ts";
@@ -110,41 +107,4 @@ test("a bystander's write while the handler runs is kept, and the completion is 
     result: "document",
     publishDuplicates: { document: 1 },
   });
-});
-
-test("a holder whose task was taken over can't complete it, however good it believes its lease to be", async () => {
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(() => 1),
-  );
-  await b.submit({}, { id: "t" });
-  const seen = await b.deps.store.get("t");
-  if (!seen) throw new Error("no document");
-  const claimBy = (token: string) => ({ queue: "Q", seq: 1, token, runner: token, via: "s", lease: 1 });
-  const always = () => {};
-  const first = await update(
-    b.deps,
-    seen,
-    (task, own) => apply(task, { type: "claim", ...claimBy("first") }, own),
-    always,
-  );
-  if (first.kind !== "written") throw new Error("not claimed");
-  await update(
-    b.deps,
-    first.stored,
-    (task, own) => apply(task, { type: "takeover", ...claimBy("second") }, own),
-    always,
-  );
-  const sure = { check: always, stopBeats: async () => {} } as unknown as Hold;
-  const outcome = { kind: "completed", result: "stale" } as const;
-  const recorded = await record(
-    first.stored as HeldTask,
-    outcome,
-    agentOf(() => 1),
-    sure,
-    b.deps,
-  );
-  expect(recorded).toMatchObject({ word: { kind: "silent" }, as: "abandoned" });
-  expect(await b.task("t")).toMatchObject({ state: "running", token: "second", fence: 2 });
 });

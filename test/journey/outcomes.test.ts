@@ -258,3 +258,25 @@ test("settlements beyond the newest 64 are paged out, and none is lost", async (
   expect(all.map((one) => one.outcome)).toEqual(["completed", ...Array(69).fill("duplicate")]);
   expect(task.executions).toBe(1);
 });
+
+test("delays that are no number, and messages that are no text, do no harm", async () => {
+  const agent = agentOf(({ id, attempt }) => {
+    if (attempt > 1) return "done";
+    if (id === "text") throw Object.assign(new Error(), { message: { not: "text" } });
+    throw new Retry("429", id === "nan" ? Number("Wed, 21 Oct") : Number.POSITIVE_INFINITY);
+  });
+  await using b = await bench(nats, "nats-kv", agent);
+  for (const id of ["nan", "infinite", "text"]) await b.submit({}, { id });
+  expect(await b.drain()).toEqual({ retry: 3 });
+  for (const id of ["nan", "infinite", "text"])
+    expect(await drainUntilFinal(b, id)).toMatchObject({ state: "completed" });
+});
+
+test("a time limit of months is no time limit of a millisecond", async () => {
+  const agent = agentOf(() => new Promise((resolve) => setTimeout(() => resolve("done"), 50)), {
+    timeout: "60d",
+  });
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  expect(await b.drain()).toEqual({ completed: 1 });
+});

@@ -1,6 +1,7 @@
 import { createVerify, generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { firestoreRest } from "../../shared/adapters/firestore-rest.ts";
 import { parseServiceAccount, serviceAccountToken } from "../../shared/adapters/google-token.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -87,4 +88,29 @@ test("a key file that is none is refused without being quoted", async () => {
   const error = await broken().catch((e: Error) => e);
   expect(error).toMatchObject({ code: "setting_invalid" });
   expect(String(error)).not.toContain("c2VjcmV0");
+});
+
+test("a token that was refused is asked for anew, also by the Firestore client", async () => {
+  requests.length = 0;
+  const token = serviceAccountToken(account());
+  answer = { status: 200, body: { access_token: "old", expires_in: 3600 } };
+  expect(await token()).toBe("old");
+  answer = { status: 200, body: { access_token: "new", expires_in: 3600 } };
+  expect(await token("refused")).toBe("new");
+  expect(await token()).toBe("new");
+  const seen: (string | undefined)[] = [];
+  const firestore = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    const isNew = request.headers.authorization === "Bearer newer";
+    const body = isNew ? [{ missing: "x" }] : { error: { status: "UNAUTHENTICATED", message: "expired" } };
+    response.writeHead(isNew ? 200 : 401).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => firestore.listen(0, "127.0.0.1", resolve));
+  const address = firestore.address();
+  const origin = `http://127.0.0.1:${typeof address === "object" && address?.port}`;
+  answer = { status: 200, body: { access_token: "newer", expires_in: 3600 } };
+  const store = firestoreRest({ projectId: "p", namespace: "n", requestTimeout: 2_000, origin, token });
+  expect(await store.get("x")).toBeUndefined();
+  expect(seen).toEqual(["Bearer new", "Bearer newer"]);
+  firestore.close();
 });

@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { wire } from "../../functions/wire.node.ts";
 import { startNats } from "../../infra/local/nats-server.ts";
+import { defineAgent } from "../../shared/agent.ts";
+import { serve } from "../../shared/journey/serve.ts";
+import { submit } from "../../shared/journey/submit.ts";
 import { credentials } from "../support/nats-jwt.ts";
 import { world } from "../support/stores.ts";
 
@@ -62,4 +65,19 @@ test("a user who may not create streams is told so", async () => {
     code: "bus_refused",
     message: expect.stringMatching(/permission/i),
   });
+});
+
+test("a user who may not answer for its claims still runs tasks", async () => {
+  const users = `authorization { users: [
+    { user: u, password: p, permissions: { publish: ">", subscribe: { deny: "*.holders.>" } } }
+  ] }`;
+  await using nats = await startNats({ binary, config: users });
+  const w = world(nats, "nats-kv", { ackWait: 1_500 });
+  await using deps = await wire({ ...w.config, nats: { url: nats.url, user: "u", password: "p" } }, () => {});
+  const agent = defineAgent({
+    run: () => new Promise((resolve) => setTimeout(() => resolve("done"), 2_000)),
+  });
+  await deps.bus.ensure({ namespace: w.config.settings.namespace, agent: "a", lane: 0, generation: 1 });
+  await submit(deps, { agent: "a", lanes: 1, id: "t", input: {} });
+  expect(await serve("a", agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../../shared/agent.ts";
 import { serve } from "../../shared/journey/serve.ts";
+import { PawlError } from "../../shared/task/errors.ts";
 import { AGENT, bench } from "../support/bench.ts";
 import { cuttingProxy } from "../support/proxy.ts";
 import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
@@ -80,7 +81,6 @@ test("an answer that is lost, of the claim and of the completion, is found again
   const agent = defineAgent({ run: () => "done" });
   await using b = await bench(nats, "nats-kv", agent);
   await b.submit({}, { id: "t" });
-  const { PawlError } = await import("../../shared/task/errors.ts");
   const store = b.deps.store;
   const lost = new PawlError("store_unavailable", "the answer was lost");
   const forgetful = {
@@ -96,4 +96,35 @@ test("an answer that is lost, of the claim and of the completion, is found again
   const task = await b.task("t");
   expect(task).toMatchObject({ state: "completed", fence: 1, executions: 1 });
   expect(task.history.map((entry) => entry.event)).toEqual(["submit", "claim", "complete"]);
+});
+
+test("a store that refuses for a while (a role that was removed) is waited for, with the message held", async () => {
+  await using nats = await testNats();
+  const runs: string[] = [];
+  const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  let refusals = 0;
+  const replace: typeof b.deps.store.replace = async (...args) => {
+    if (++refusals <= 3) throw new PawlError("store_refused", "PERMISSION_DENIED");
+    return b.deps.store.replace(...args);
+  };
+  const deps = { ...b.deps, store: { ...b.deps.store, replace } };
+  expect(await serve(AGENT, agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
+  expect(b.deps.logged.map(({ event }) => event)).toContain("store.refused");
+  expect(runs).toEqual(["t"]);
+});
+
+test("a connection that is closed for good ends the runner, instead of leaving it idle for ever", async () => {
+  await using nats = await testNats();
+  const agent = defineAgent({ run: () => 1 });
+  await using b = await bench(nats, "nats-kv", agent);
+  const deps = await wired(b.world.config);
+  const served = serve(AGENT, agent, "forever", new AbortController().signal, deps);
+  await sleep(200);
+  await deps.nc.close();
+  await expect(served).rejects.toMatchObject({
+    code: "bus_refused",
+    message: expect.stringContaining("closed for good"),
+  });
 });

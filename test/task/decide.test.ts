@@ -28,7 +28,13 @@ function taskIn(state: State): Task {
 }
 
 const limits = { now: 50, crashLimit: 3 };
-const arrival = (seq: number, queue = "Q", inputHash = "H") => ({ queue, seq, dispatch: 1, inputHash });
+const arrival = (seq: number, queue = "Q", inputHash = "H") => ({
+  agent: "a",
+  queue,
+  seq,
+  dispatch: 1,
+  inputHash,
+});
 
 describe("the table of the design, cell by cell", () => {
   test("absent: dispatched messages lost their document, direct ones are their own submit", () => {

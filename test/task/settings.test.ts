@@ -59,6 +59,8 @@ describe("the environment", () => {
     [{ NATS_URL: undefined }, /NATS_URL is not set/],
     [{ NATS_URL: "127.0.0.1:4222" }, /NATS_URL is "127.0.0.1:4222"\. It should begin with nats:\/\//],
     [{ NATS_URL: "http://x" }, /should begin with/],
+    [{ NATS_URL: "http://user:s3cret@host" }, /^NATS_URL is "…@host"/],
+    [{ NATS_URL: "nats:/user:s3cret@host" }, /^NATS_URL is "…@host"/],
     [
       { NATS_CREDS: "a.creds", NATS_USER: "u", NATS_PASSWORD: "p" },
       /NATS_CREDS and NATS_USER\/NATS_PASSWORD are both set/,

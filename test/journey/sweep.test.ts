@@ -1,0 +1,124 @@
+import { Kvm } from "@nats-io/kv";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { defineAgent, Retry } from "../../shared/agent.ts";
+import type { Deps } from "../../shared/journey/deps.ts";
+import { dispatchDue } from "../../shared/journey/dispatch.ts";
+import { PawlError } from "../../shared/task/errors.ts";
+import { AGENT, bench } from "../support/bench.ts";
+import { stores, testNats } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const retriesOnce = defineAgent({
+  run: ({ attempt }) => {
+    if (attempt === 1) throw new Retry("not yet", 0);
+    return { attempt };
+  },
+});
+
+/** The same, with the wall's clock ahead. */
+const later = (deps: Deps, ms: number): Deps => ({
+  ...deps,
+  clock: { ...deps.clock, now: () => Date.now() + ms },
+});
+
+describe.each(stores)("$kind", ({ kind, here }) => {
+  test.skipIf(!here)(
+    "a retry whose dispatcher died between its write and its publish is dispatched again",
+    async () => {
+      await using b = await bench(nats, kind, retriesOnce);
+      await b.submit({}, { id: "t" });
+      expect(await b.drain()).toEqual({ retry: 1 });
+      const killed = () => Promise.reject(new Error("killed here"));
+      const dies = { ...b.deps, bus: { ...b.deps.bus, publish: killed }, store: { ...b.deps.store } };
+      // Not even the rollback is written: exactly what a killed process leaves.
+      let writes = 0;
+      dies.store.replace = (...args) => (++writes > 1 ? killed() : b.deps.store.replace(...args));
+      await dispatchDue(dies, AGENT);
+      expect(await b.task("t")).toMatchObject({ state: "dispatched", dispatches: 2 });
+      expect(await dispatchDue(b.deps, AGENT)).toBe(0);
+      expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
+      // Its message is there now: looked at again, and left alone.
+      expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(0);
+      expect(await b.drain()).toEqual({ completed: 1 });
+      expect(await b.task("t")).toMatchObject({
+        state: "completed",
+        dispatches: 2,
+        attempts: 1,
+        executions: 2,
+      });
+    },
+  );
+
+  test.skipIf(!here)("20 sweeps at once dispatch a due task once", async () => {
+    await using b = await bench(nats, kind, retriesOnce);
+    for (const id of ["a", "b", "c"]) await b.submit({}, { id });
+    expect(await b.drain()).toEqual({ retry: 3 });
+    const counts = await Promise.all(
+      Array.from({ length: 20 }, () => dispatchDue(later(b.deps, 5_000), AGENT)),
+    );
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
+    expect(await b.drain()).toEqual({ completed: 3 });
+    for (const id of ["a", "b", "c"])
+      expect(await b.task(id)).toMatchObject({ dispatches: 2, executions: 2 });
+  });
+
+  test.skipIf(!here)(
+    "a task that was published directly keeps its whole past when it is tried again",
+    async () => {
+      await using b = await bench(nats, kind, retriesOnce);
+      const data = new TextEncoder().encode('{"v":1,"input":{"n":1}}');
+      await b.deps.bus.publish(b.queue, { taskId: "direct", data, msgId: "m", headers: {} });
+      expect(await b.drain()).toEqual({ retry: 1 });
+      await until("it is completed", async () => (await b.drain()).completed === 1);
+      const task = await b.task("direct");
+      expect(task).toMatchObject({ state: "completed", fence: 2, attempts: 1, executions: 2 });
+      expect(task.settled).toMatchObject([
+        { seq: 1, outcome: "rescheduled" },
+        { seq: 2, outcome: "completed" },
+      ]);
+      expect(task.history.map((entry) => entry.event)).toEqual([
+        "adopt",
+        "retry",
+        "dispatch",
+        "claim",
+        "complete",
+      ]);
+    },
+  );
+});
+
+test("an outage of NATS while a retry is due strands nothing", async () => {
+  await using b = await bench(nats, "nats-kv", retriesOnce);
+  await b.submit({}, { id: "t" });
+  expect(await b.drain()).toEqual({ retry: 1 });
+  let time = 0;
+  const away = {
+    ...b.deps,
+    bus: { ...b.deps.bus, publish: () => Promise.reject(new PawlError("bus_unavailable", "away")) },
+    // Each look at the clock is a second later: the patience is over at once.
+    clock: { ...b.deps.clock, monotonic: () => (time += 1_000), sleep: async () => {} },
+  };
+  expect(await dispatchDue(away, AGENT)).toBe(0);
+  expect(await b.task("t")).toMatchObject({ state: "dispatched" });
+  expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
+  expect(await b.drain()).toEqual({ completed: 1 });
+});
+
+test("NATS KV: a sweep that comes between an index entry and its document leaves the entry", async () => {
+  await using b = await bench(nats, "nats-kv", retriesOnce);
+  await b.submit({}, { id: "t" });
+  const bucket = await new Kvm(b.deps.nc).open(`${b.world.config.settings.namespace}-tasks`);
+  await bucket.put(`due.${AGENT}.t`, "1");
+  expect(await b.deps.store.due(AGENT, "scheduled", Date.now(), 10)).toEqual([]);
+  expect((await bucket.get(`due.${AGENT}.t`))?.string()).toBe("1");
+  // One that has led nowhere for a while is removed.
+  expect(await b.deps.store.due(AGENT, "scheduled", Date.now() + 121_000, 10)).toEqual([]);
+  expect((await bucket.get(`due.${AGENT}.t`))?.operation ?? "PURGE").toBe("PURGE");
+});
