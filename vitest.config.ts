@@ -6,7 +6,7 @@ export default defineConfig({
     globalSetup: "test/support/global.ts",
     reporters: ["default", "./test/support/not-run.ts"],
     // Most of them wait for servers and leases, so more files than cores make progress at once.
-    maxWorkers: 4,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

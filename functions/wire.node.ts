@@ -94,9 +94,9 @@ function shown(url: string): string {
 }
 
 async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore> {
-  const { store, settings, project: projectId = "", emulatorHost, keyFile } = config;
+  const { store: kind, settings, project: projectId = "", emulatorHost, keyFile } = config;
   const { namespace, requestTimeout } = settings;
-  switch (store) {
+  switch (kind) {
     case "nats-kv":
       return natsKv(nc, settings);
     case "firestore-rest": {
@@ -118,9 +118,12 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
       // Loaded only when chosen: it takes half a second.
       const { firestoreGrpc } = await import("../shared/adapters/firestore-grpc.ts");
       const identity = { ...(emulatorHost && { emulatorHost }), ...(keyFile && { keyFilename: keyFile }) };
-      return firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
+      const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
+      // Its first request blocks this process for as long as a lease may last: before there is one.
+      await store.get("warm-up").catch(() => undefined);
+      return store;
     }
     default:
-      return store satisfies never;
+      return kind satisfies never;
   }
 }

@@ -24,7 +24,7 @@ export async function handle(
   agent: Agent,
   stop: AbortSignal,
   deps: Deps,
-  beforeAck: () => void = () => {},
+  prefetch: () => void = () => {},
 ): Promise<Handled> {
   const arrived = await arrive(delivery, queue, deps);
   const id = isPawlError(arrived) ? delivery.subject : arrived.envelope.id;
@@ -33,11 +33,11 @@ export async function handle(
   try {
     recorded = isPawlError(arrived)
       ? await bury(delivery, queue, arrived, hold, stop, deps)
-      : await work(arrived, delivery, agent, hold, stop, deps);
+      : await work(arrived, delivery, agent, hold, stop, deps, prefetch);
   } catch (error) {
     recorded = giveUp(error, stop);
   }
-  if (recorded.word.kind === "ack") beforeAck();
+  if (recorded.word.kind === "ack") prefetch();
   await settle(delivery, recorded.word, hold, deps);
   await hold.release();
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
@@ -59,6 +59,7 @@ async function work(
   hold: Hold,
   stop: AbortSignal,
   deps: Deps,
+  prefetch: () => void,
 ): Promise<Recorded> {
   const claimed = await claim(arrived, delivery, hold, stop, deps);
   if (claimed.kind === "closed") return claimed.recorded;
@@ -71,6 +72,8 @@ async function work(
     return record(claimed.held, { kind: "handOff", ended: false }, agent, hold, deps);
   }
   const outcome = await run(held.task, agent, hold, stop, deps);
+  // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
+  prefetch();
   return record(held, outcome, agent, hold, deps);
 }
 

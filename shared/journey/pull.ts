@@ -50,7 +50,7 @@ export async function pullLane(
         break;
       }
       const prefetch = () => {
-        if (mode === "forever" && !stop.aborted) waiting = pull();
+        if (mode === "forever" && !stop.aborted) waiting ??= pull();
       };
       onHandled(await handle(delivery, queue, agent, stop, deps, prefetch));
       if (mode === "once") break;

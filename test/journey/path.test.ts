@@ -110,3 +110,26 @@ test("tasks of one ordering key share a lane and run in order; lanes run beside 
     expect(order.filter((one) => one.startsWith(k))).toEqual([0, 1, 2, 3, 4].map((n) => `${k}${n}`));
   }
 });
+
+test("the next pull waits at the server before the ack of the last task is sent", async () => {
+  await using b = await bench(nats, "nats-kv", echo);
+  for (const id of ["a", "b", "c"]) await b.submit({}, { id });
+  const seen: string[] = [];
+  const done = Promise.withResolvers<void>();
+  const hear = (subject: string, what: string) =>
+    b.deps.nc.subscribe(subject, {
+      callback: () => {
+        seen.push(what);
+        if (seen.filter((one) => one === "ack").length === 3) done.resolve();
+      },
+    });
+  hear("$JS.API.CONSUMER.MSG.NEXT.>", "pull");
+  hear("$JS.ACK.>", "ack");
+  await b.deps.nc.flush();
+  const stop = new AbortController();
+  const served = serve(AGENT, echo, "forever", stop.signal, b.deps);
+  await done.promise;
+  stop.abort(new Error("told to stop"));
+  await served;
+  expect(seen).toEqual(["pull", "pull", "ack", "pull", "ack", "pull", "ack"]);
+});

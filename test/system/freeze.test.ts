@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const ACK_WAIT = 1_500;
+const ACK_WAIT = 3_000;
 
 describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", ({ kind, here }) => {
   test.skipIf(!here).each([

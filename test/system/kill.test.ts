@@ -28,7 +28,7 @@ afterAll(() => nats.stop());
 
 describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
   test.skipIf(!here).each(boundaries)("at $at", async ({ at, fence, executions, starts, skipped }) => {
-    const w = world(nats, kind, { ackWait: 1_200 });
+    const w = world(nats, kind, { ackWait: 3_000 });
     await using deps = await wired(w.config);
     const file = await recordFile();
     const env = { TEST_RECORD: file };
