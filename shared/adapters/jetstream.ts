@@ -13,6 +13,7 @@ import { type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
 import { CONSUMER, ensureQueue } from "./jetstream-queue.ts";
 import { apiCode, busError } from "./nats-errors.ts";
+import { type Link, natsLink } from "./nats-link.ts";
 
 const NO_MESSAGE = 10037;
 const STORE_FAILED = 10077;
@@ -23,18 +24,21 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   const timeout = settings.requestTimeout;
   const js = jetstream(nc, { timeout });
   const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
+  const link = natsLink(nc, timeout);
   const consumers = consumersOf(js);
   return {
     name: `JetStream at ${nc.getServer()}`,
     ensure: (queue, how = "correct") => ensureQueue(jsm, queue, settings, how),
-    publish: (queue, message) => publish(js, nc, queue, message, timeout),
-    lookup: (queue, taskId) => lookup(jsm, queue, taskId),
-    pull: (queue, waitMs) => pull(consumers, jsm, nc, queue, waitMs, settings),
+    publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
+    lookup: (queue, taskId) => lookup(jsm, link, queue, taskId),
+    pull: (queue, waitMs) => pull(consumers, jsm, nc, link, queue, waitMs, settings),
     state: async (queue) => {
       const what = `consumer ${CONSUMER} of ${streamName(queue)}`;
-      const info = await jsm.consumers
-        .info(streamName(queue), CONSUMER)
-        .catch((e) => Promise.reject(missing(e, what)));
+      const info = await link(() => jsm.consumers.info(streamName(queue), CONSUMER)).catch(
+        (error: unknown) => {
+          throw missing(error, what);
+        },
+      );
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
     },
     serverId: () => nc.info?.server_id ?? "",
@@ -69,6 +73,7 @@ function holderSubject({ namespace }: Settings, token: string): string {
 async function publish(
   js: JetStreamClient,
   nc: NatsConnection,
+  link: Link,
   queue: Queue,
   message: OutgoingMessage,
   timeout: number,
@@ -84,11 +89,9 @@ async function publish(
   const headers = makeHeaders();
   for (const [name, value] of Object.entries(message.headers)) headers.set(name, value);
   try {
-    const ack = await js.publish(subjectPrefix(queue) + message.taskId, message.data, {
-      msgID: message.msgId,
-      headers,
-      timeout,
-    });
+    const options = { msgID: message.msgId, headers, timeout };
+    const subject = subjectPrefix(queue) + message.taskId;
+    const ack = await link(() => js.publish(subject, message.data, options));
     return { kind: ack.duplicate ? "duplicate" : "stored", seq: ack.seq };
   } catch (error) {
     if (apiCode(error) === STORE_FAILED) {
@@ -110,12 +113,13 @@ async function publish(
 
 async function lookup(
   jsm: JetStreamManager,
+  link: Link,
   queue: Queue,
   taskId: string,
 ): Promise<StoredMessage | undefined> {
   const subject = subjectPrefix(queue) + taskId;
   try {
-    const found = await jsm.streams.getMessage(streamName(queue), { last_by_subj: subject });
+    const found = await link(() => jsm.streams.getMessage(streamName(queue), { last_by_subj: subject }));
     return found ? { seq: found.seq, headers: headerMap(found.header) } : undefined;
   } catch (error) {
     if (apiCode(error) === NO_MESSAGE) return undefined;
@@ -145,6 +149,7 @@ function pull(
   consumers: Consumers,
   jsm: JetStreamManager,
   nc: NatsConnection,
+  link: Link,
   queue: Queue,
   waitMs: number,
   settings: Settings,
@@ -159,7 +164,7 @@ function pull(
       const messages = await consumer.fetch({ max_messages: 1, expires: waitMs });
       if (isCancelled) await messages.close();
       stopFetch = () => messages.close().catch(() => {});
-      for await (const message of messages) return delivery(message, jsm, nc, settings);
+      for await (const message of messages) return delivery(message, jsm, nc, link, settings);
       return undefined;
     } catch (error) {
       consumers.forget(streamName(queue));
@@ -179,14 +184,20 @@ function pull(
   };
 }
 
-function delivery(message: JsMsg, jsm: JetStreamManager, nc: NatsConnection, settings: Settings): Delivery {
+function delivery(
+  message: JsMsg,
+  jsm: JetStreamManager,
+  nc: NatsConnection,
+  link: Link,
+  settings: Settings,
+): Delivery {
   const { info } = message;
   // The class has it, its interface leaves it out; an ack can be confirmed again only by a request to this subject.
   const { reply } = message as JsMsg & { reply: string };
   /** A request to the reply subject: its answer means that the consumer's leader has taken the word. */
   const say = async (word: string) => {
     try {
-      await nc.request(reply, word, { timeout: settings.requestTimeout });
+      await link(() => nc.request(reply, word, { timeout: settings.requestTimeout }));
     } catch (error) {
       throw busError(error, `${word.split(" ")[0]} for sequence ${info.streamSequence} of ${info.stream}`);
     }
@@ -201,7 +212,7 @@ function delivery(message: JsMsg, jsm: JetStreamManager, nc: NatsConnection, set
     working: () => say("+WPI"),
     current: async () => {
       try {
-        const now = await jsm.consumers.info(info.stream, info.consumer);
+        const now = await link(() => jsm.consumers.info(info.stream, info.consumer));
         const ackWait = (now.config.ack_wait ?? 0) / 1_000_000;
         return now.delivered.consumer_seq <= info.deliverySequence && ackWait >= settings.ackWait;
       } catch (error) {

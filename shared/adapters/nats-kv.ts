@@ -8,6 +8,7 @@ import type { Settings } from "../task/settings.ts";
 import type { SettledPage } from "../task/settled.ts";
 import { sweepAt } from "../task/sweep.ts";
 import { apiCode, isRefusal } from "./nats-errors.ts";
+import { natsLink } from "./nats-link.ts";
 
 const taskKey = (id: string) => `task.${id}`;
 const pageKey = (id: string, page: number) => `settled.${id}.${page}`;
@@ -19,7 +20,9 @@ const WRONG_REVISION = new Set([10071, 10164]);
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
 export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
   const name = `${settings.namespace}-tasks`;
-  const bucket = await ask(`Opening bucket ${name}`, () => open(nc, name, settings));
+  const bucket = await asked(`Opening bucket ${name}`, () => open(nc, name, settings));
+  const link = natsLink(nc, settings.requestTimeout);
+  const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
 
   const put = async (what: string, write: () => Promise<number>): Promise<WriteResult> =>
     ask(what, async () => {
@@ -121,7 +124,7 @@ async function open(nc: NatsConnection, name: string, settings: Settings): Promi
   return bucket;
 }
 
-async function ask<T>(what: string, work: () => Promise<T>): Promise<T> {
+async function asked<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

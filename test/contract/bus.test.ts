@@ -163,6 +163,35 @@ describe("deliver", () => {
     await deps.bus.close();
   });
 
+  test("a request whose connection breaks fails at once, and the next one goes out when it is back", async () => {
+    await using proxy = await cuttingProxy(nats.url);
+    const { config } = world(nats, "nats-kv", { requestTimeout: 10_000 });
+    const deps = await wire({ ...config, nats: { url: proxy.url } }, () => {});
+    const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
+    await deps.bus.ensure(queue);
+    await deps.bus.publish(queue, message("a"));
+    const held = await next(deps, queue);
+    for (const ask of [
+      () => held.working(),
+      () => deps.bus.lookup(queue, "a"),
+      () => deps.store.get("nobody"),
+    ]) {
+      const begun = Date.now();
+      proxy.stall(true);
+      const asked = ask().catch((error: { code: string }) => error.code);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      proxy.cut(true);
+      expect(await asked).toMatch(/_unavailable$/);
+      // Made while there is no connection: it waits for one instead of being lost.
+      const again = ask();
+      proxy.stall(false);
+      proxy.cut(false);
+      await again;
+      expect(Date.now() - begun).toBeLessThan(5_000);
+    }
+    await deps.bus.close();
+  });
+
   test("a nak comes back at once, or after its delay, and holds its place meanwhile", async () => {
     const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);

@@ -79,7 +79,19 @@ describe.each([
         .filter((note) => note.what === "start")
         .map((note) => note.id);
       const twice = starts.filter((id, i) => starts.indexOf(id) !== i);
-      expect(twice).toEqual([]);
+      const [id] = twice;
+      const account = id && {
+        id,
+        history: (await deps.store.get(id))?.task.history,
+        notes: notes(file).filter((note) => note.id === id),
+        logs: runners.flatMap((runner) =>
+          runner
+            .text()
+            .split("\n")
+            .filter((line) => line.includes(`"${id}"`)),
+        ),
+      };
+      expect(account, JSON.stringify(account, null, 1)).toBeUndefined();
       expect(starts).toHaveLength(ids.length);
     },
     120_000,
