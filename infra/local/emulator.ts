@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -40,27 +40,19 @@ export async function startEmulator(env: Env = process.env): Promise<Emulator | 
   return { host, pid: server.pid, stop: server.stop, [Symbol.asyncDispose]: server.stop };
 }
 
-async function findJar(env: Env): Promise<string | undefined> {
+/** Of gcloud's component, or of firebase-tools' cache. */
+export async function findJar(env: Env): Promise<string | undefined> {
   const folders: string[] = [];
-  const gcloud = await run("gcloud", ["info", "--format=value(installation.sdk_root)"]).catch(
+  const gcloud = await run("gcloud", ["info", "--format=value(installation.sdk_root)"], { env }).catch(
     () => undefined,
   );
   if (gcloud) folders.push(join(gcloud.stdout.trim(), "platform/cloud-firestore-emulator"));
   folders.push(join(cacheFolder(env), "../firebase/emulators"), join(homedir(), ".cache/firebase/emulators"));
   for (const folder of folders) {
     const names = await readdir(folder).catch(() => []);
-    const jar = names
-      .filter((name) => /^cloud-firestore-emulator.*\.jar$/.test(name))
-      .sort()
-      .at(-1);
-    if (
-      jar &&
-      (await access(join(folder, jar)).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return join(folder, jar);
+    const jars = names.filter((name) => /^cloud-firestore-emulator.*\.jar$/.test(name));
+    const jar = jars.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1);
+    if (jar) return join(folder, jar);
   }
   return undefined;
 }

@@ -71,7 +71,11 @@ export async function ensureQueue(
   const stream = await ensure(`stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
-    update: async (config) => (await jsm.streams.update(name, config)).config as unknown as Fields,
+    update: async (config, there) => {
+      // Copies are never given up: who asks for fewer may only be missing the setting.
+      const num_replicas = Math.max(config.num_replicas, Number(there.num_replicas));
+      return (await jsm.streams.update(name, { ...config, num_replicas })).config as unknown as Fields;
+    },
   });
   const consumer = await ensure(
     `consumer ${CONSUMER} of ${name}`,
@@ -107,7 +111,7 @@ function isEmpty(value: unknown): boolean {
 interface Resource<Config> {
   read(): Promise<Fields>;
   add(config: Config): Promise<Fields>;
-  update(config: Config): Promise<Fields>;
+  update(config: Config, there: Fields): Promise<Fields>;
 }
 
 async function ensure<Config extends object>(
@@ -134,13 +138,7 @@ async function ensure<Config extends object>(
     if (drift.length === 0) return [];
     const stuck = drift.filter(({ field }) => fixed.includes(field));
     if (stuck.length > 0) throw cannotChange(what, stuck);
-    const kept = {
-      ...wanted,
-      ...("num_replicas" in wanted && {
-        num_replicas: Math.max(Number(there.num_replicas), Number(wanted.num_replicas)),
-      }),
-    };
-    compare(what, wanted, await resource.update(kept));
+    compare(what, wanted, await resource.update(wanted, there));
     return drift.map(({ field, have, want }) => `corrected ${what}: ${field} was ${have}, is ${want}`);
   } catch (error) {
     throw failed(what, error);
@@ -158,7 +156,6 @@ function differences(wanted: object, there: Fields): Difference[] {
   const show = (value: unknown) => JSON.stringify(value) ?? "unset";
   return Object.entries(wanted).flatMap(([field, want]) => {
     const have = there[field];
-    // More copies than asked for are never given up.
     const enough = field === "num_replicas" && (have as number) >= (want as number);
     const same = show(have) === show(want) || (isEmpty(have) && isEmpty(want)) || enough;
     return same ? [] : [{ field, have: show(have), want: show(want) }];

@@ -148,60 +148,12 @@ export interface Cancelled extends Common {
 export type Task = Scheduled | Dispatched | Running | Waiting | InDoubt | Completed | Failed | Cancelled;
 export type State = Task["state"];
 
+/** The fields of single states. */
+const OWN = new Set(
+  "state queue seq token runner via started dueAt waitingFor effect result error raw expiresAt".split(" "),
+);
+
 /** The fields that every state has, without those of the state it is in. */
 export function common(task: Task): Common {
-  const {
-    v,
-    id,
-    agent,
-    lane,
-    orderingKey,
-    input,
-    inputHash,
-    fence,
-    stamp,
-    released,
-    lease,
-    dispatches,
-    attempts,
-    executions,
-    silentStarts,
-    settled,
-    settledPages,
-    publishDuplicates,
-    redeliveriesSkipped,
-    signals,
-    cancelRequested,
-    lastError,
-    history,
-    createdAt,
-    updatedAt,
-  } = task;
-  return {
-    v,
-    id,
-    agent,
-    lane,
-    ...(orderingKey !== undefined && { orderingKey }),
-    input,
-    inputHash,
-    fence,
-    stamp,
-    released,
-    lease,
-    dispatches,
-    attempts,
-    executions,
-    silentStarts,
-    settled,
-    settledPages,
-    publishDuplicates,
-    redeliveriesSkipped,
-    signals,
-    ...(cancelRequested && { cancelRequested }),
-    ...(lastError && { lastError }),
-    history,
-    createdAt,
-    updatedAt,
-  };
+  return Object.fromEntries(Object.entries(task).filter(([field]) => !OWN.has(field))) as unknown as Common;
 }

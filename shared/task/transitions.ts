@@ -146,28 +146,20 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         lastError: event.error,
       };
     case "hold":
+    case "handOff": {
       if (task.state !== "running") return undefined;
-      return {
+      const { queue, seq } = task;
+      const again = {
         ...base,
         state: "dispatched",
-        queue: task.queue,
-        seq: task.seq,
-        dueAt: event.dueAt,
-        attempts: base.attempts + 1,
+        queue,
+        seq,
         silentStarts: 0,
         released: event.ended,
-        lastError: event.error,
-      };
-    case "handOff":
-      if (task.state !== "running") return undefined;
-      return {
-        ...base,
-        state: "dispatched",
-        queue: task.queue,
-        seq: task.seq,
-        silentStarts: 0,
-        released: event.ended,
-      };
+      } as const;
+      if (event.type === "handOff") return again;
+      return { ...again, dueAt: event.dueAt, attempts: base.attempts + 1, lastError: event.error };
+    }
     case "sleep":
       return { ...closed(task, "rescheduled", true, mark), state: "scheduled", dueAt: event.dueAt };
     case "wait":

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { type AgentContext, defineAgent, type Limits } from "../../shared/agent.ts";
 import { update } from "../../shared/journey/write.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { bench } from "../support/bench.ts";
+import { agentOf, bench } from "../support/bench.ts";
 import { testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -11,9 +10,6 @@ beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
-
-type Run = (context: AgentContext<unknown>) => unknown;
-const agentOf = (run: Run, limits: Limits = {}) => defineAgent({ limits, run });
 
 test("told to stop: the signal aborts, the task is handed off, no attempt counted, and goes on at once elsewhere", async () => {
   const stop = new AbortController();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { type AgentContext, defineAgent, Fatal, type Limits, Retry } from "../../shared/agent.ts";
+import { defineAgent, Fatal, Retry } from "../../shared/agent.ts";
 import { isFinal } from "../../shared/task/table.ts";
-import { type Bench, bench } from "../support/bench.ts";
+import { agentOf, type Bench, bench } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -12,9 +12,6 @@ beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
-
-type Run = (context: AgentContext<unknown>) => unknown;
-const agentOf = (run: Run, limits: Limits = {}) => defineAgent({ limits, run });
 
 /** Drains again and again until the task is over: retries come due in between. */
 async function drainUntilFinal(b: Bench, id: string) {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, test } from "vitest";
-import { startEmulator } from "../../infra/local/emulator.ts";
+import { findJar, startEmulator } from "../../infra/local/emulator.ts";
 import { findNatsServer } from "../../infra/local/find-nats.ts";
 import { startProcess } from "../support/runners.ts";
 import { until } from "../support/until.ts";
@@ -77,4 +77,15 @@ describe("finding a nats-server", () => {
 test("a Firestore emulator that runs already is used and left running", async () => {
   await using emulator = await startEmulator({ FIRESTORE_EMULATOR_HOST: "127.0.0.1:9" });
   expect(emulator).toMatchObject({ host: "127.0.0.1:9", pid: undefined });
+});
+
+test("without gcloud, the newest emulator of firebase-tools' cache is found; without either, none", async () => {
+  const cache = await mkdtemp(join(tmpdir(), "pawl-test-"));
+  const env = { PATH: "", XDG_CACHE_HOME: cache };
+  const folder = join(cache, "firebase/emulators");
+  await mkdir(folder, { recursive: true });
+  expect(await findJar({ ...env, HOME: cache })).toBeUndefined();
+  for (const version of ["1.9.0", "1.19.8", "1.11.1"])
+    await writeFile(join(folder, `cloud-firestore-emulator-v${version}.jar`), "");
+  expect(await findJar(env)).toBe(join(folder, "cloud-firestore-emulator-v1.19.8.jar"));
 });

@@ -1,7 +1,7 @@
 import type { StoreKind } from "../../functions/config.ts";
 import type { Wired } from "../../functions/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import type { Agent } from "../../shared/agent.ts";
+import { type Agent, type AgentContext, defineAgent, type Limits } from "../../shared/agent.ts";
 import { serve, type Tally } from "../../shared/journey/serve.ts";
 import { type Submission, type Submitted, submit } from "../../shared/journey/submit.ts";
 import type { Task } from "../../shared/task/document.ts";
@@ -11,6 +11,10 @@ import type { Settings } from "../../shared/task/settings.ts";
 import { type Logged, type TestWorld, wired, world } from "./stores.ts";
 
 export const AGENT = "tested";
+
+export function agentOf(run: (context: AgentContext<unknown>) => unknown, limits: Limits = {}): Agent {
+  return defineAgent({ limits, run });
+}
 
 /** One agent on real servers, in this process: for what needs no killing. */
 export interface Bench extends AsyncDisposable {

@@ -1,3 +1,5 @@
+import type { TaskStore } from "../../shared/ports/store.ts";
+
 /** Asks until it is so. The last resort where nothing signals: for what other processes write. */
 export async function until<T>(
   what: string,
@@ -11,4 +13,18 @@ export async function until<T>(
     if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** Until every one of the tasks is completed. */
+export async function allCompleted(store: TaskStore, ids: readonly string[], ms: number): Promise<void> {
+  const unfinished = new Set(ids);
+  const isDone = async () => {
+    for (const id of unfinished) {
+      const found = await store.get(id).catch(() => undefined);
+      if (found?.task.state !== "completed") return false;
+      unfinished.delete(id);
+    }
+    return true;
+  };
+  await until(`all of ${ids.length} tasks are completed`, isDone, ms);
 }

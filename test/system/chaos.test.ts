@@ -4,7 +4,7 @@ import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { freeze } from "../support/freeze.ts";
 import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
 import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { allCompleted } from "../support/until.ts";
 
 const TASKS = 500;
 const RUNNERS = 8;
@@ -110,18 +110,7 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
   }
   await publisher;
 
-  const unfinished = new Set(ids);
-  await until(
-    "all are completed",
-    async () => {
-      for (const id of unfinished) {
-        if ((await deps.store.get(id))?.task.state !== "completed") return false;
-        unfinished.delete(id);
-      }
-      return true;
-    },
-    120_000,
-  );
+  await allCompleted(deps.store, ids, 120_000);
   for (const runner of runners) await runner.kill("SIGTERM");
 
   const all = executions(notes(file), deeds);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { submit } from "../../shared/journey/submit.ts";
 import { notes, pawl, recordFile } from "../support/runners.ts";
 import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { allCompleted, until } from "../support/until.ts";
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -55,19 +55,7 @@ describe.each([
       await sleep(700);
       publishing = false;
       await publisher;
-      const unfinished = new Set(ids);
-      await until(
-        "all are completed",
-        async () => {
-          for (const id of unfinished) {
-            const found = await deps.store.get(id).catch(() => undefined);
-            if (found?.task.state !== "completed") return false;
-            unfinished.delete(id);
-          }
-          return true;
-        },
-        60_000,
-      );
+      await allCompleted(deps.store, ids, 60_000);
       // The same three processes from first to last: none of them died of it.
       for (const runner of runners) {
         await runner.kill("SIGTERM");
