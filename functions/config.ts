@@ -1,5 +1,5 @@
-import { PawlError } from "../shared/task/errors.ts";
-import { type Settings, settingsFrom } from "../shared/task/settings.ts";
+import { messageOf, PawlError } from "../shared/task/errors.ts";
+import { type Settings, settingsFrom, settingVariables } from "../shared/task/settings.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -21,9 +21,29 @@ export interface Config {
   readonly keyFile?: string;
 }
 
+/** Variables that are not read here but are Pawl's own. */
+const OTHERS = /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|DRILL_\w+|DEMO_\w+)$/;
+
+/** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
-  const settings = settingsFrom(env);
-  return { settings, nats: natsFrom(env), ...storeFrom(env) };
+  const problems: string[] = [];
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      problems.push(messageOf(error));
+      return undefined;
+    }
+  };
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("PAWL_") || name in settingVariables || OTHERS.test(name)) continue;
+    problems.push(`${name} is no setting of Pawl's. Check its spelling against docs/settings.md`);
+  }
+  const settings = attempt(() => settingsFrom(env));
+  const nats = attempt(() => natsFrom(env));
+  const store = attempt(() => storeFrom(env));
+  if (!settings || !nats || !store || problems.length > 0) throw invalid(problems.join("\n"));
+  return { settings, nats, ...store };
 }
 
 function invalid(message: string): PawlError {
@@ -34,12 +54,15 @@ function natsFrom(env: Env): Config["nats"] {
   const { NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = env;
   if (!NATS_URL)
     throw invalid("NATS_URL is not set. Set it to your server, such as nats://127.0.0.1:4222 or wss://…");
+  // Up to an @ it may be a password.
+  const shown = NATS_URL.includes("@") ? `…@${NATS_URL.split("@").at(-1)}` : NATS_URL;
   if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(NATS_URL)) {
-    // Up to an @ it may be a password.
-    const shown = NATS_URL.includes("@") ? `…@${NATS_URL.split("@").at(-1)}` : NATS_URL;
     throw invalid(
       `NATS_URL is ${JSON.stringify(shown)}. It should begin with nats://, tls://, ws:// or wss://`,
     );
+  }
+  if (!URL.canParse(NATS_URL)) {
+    throw invalid(`NATS_URL is ${JSON.stringify(shown)}, which is no address`);
   }
   if (NATS_CREDS && (NATS_USER || NATS_PASSWORD)) {
     throw invalid(

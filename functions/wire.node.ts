@@ -9,7 +9,11 @@ import {
 } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
-import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/google-token.ts";
+import {
+  parseServiceAccount,
+  type ServiceAccount,
+  serviceAccountToken,
+} from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
 import { natsKv } from "../shared/adapters/nats-kv.ts";
 import type { Deps } from "../shared/journey/deps.ts";
@@ -52,6 +56,8 @@ export async function connectNats({
   const options: ConnectionOptions = {
     servers: url,
     name: "pawl",
+    // A server that does not offer TLS is refused, before any password is sent.
+    ...(/^tls:/.test(url) && { tls: {} }),
     maxReconnectAttempts: -1,
     // A password that is being rotated is a reason to try again, not to live on without a connection.
     ignoreAuthErrorAbort: true,
@@ -59,7 +65,7 @@ export async function connectNats({
     timeout: settings.requestTimeout,
     ...halfOpen(settings),
     // Read again at each connect: the file may have been renewed.
-    ...(credsFile !== undefined && { authenticator: credsAuthenticator(() => readFileSync(credsFile)) }),
+    ...(credsFile !== undefined && { authenticator: credsAuthenticator(renewable(credsFile)) }),
     ...(user !== undefined && { user, pass: password }),
   };
   try {
@@ -80,6 +86,20 @@ export async function connectNats({
 /** A connection that is open on our side only must be noticed before the lease ends, not after six minutes. */
 function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | "maxPingOut"> {
   return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
+}
+
+/** The file's content at each connect; the last good one while it can't be read, because it is being written. */
+function renewable(path: string): () => Uint8Array {
+  let last = readFileSync(path);
+  return () => {
+    try {
+      const now = readFileSync(path);
+      if (now.includes("USER NKEY SEED")) last = now;
+    } catch {
+      // kept
+    }
+    return last;
+  };
 }
 
 async function readCreds(path: string): Promise<void> {
@@ -103,21 +123,16 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
       const options = { projectId, namespace, requestTimeout };
       if (emulatorHost)
         return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
-      const path = keyFile as string;
-      const text = await readFile(path, "utf8").catch((error: unknown) => {
-        throw new PawlError(
-          "setting_invalid",
-          `GOOGLE_APPLICATION_CREDENTIALS=${path} can't be read: ${messageOf(error)}`,
-        );
-      });
-      return firestoreRest({ ...options, token: serviceAccountToken(parseServiceAccount(text, path)) });
+      const token = serviceAccountToken(await readKey(keyFile as string));
+      return firestoreRest({ ...options, token });
     }
     case "firestore": {
       // Even for an emulator the client would search the network for Google's metadata server, and warn.
       if (emulatorHost) process.env.METADATA_SERVER_DETECTION ??= "none";
       // Loaded only when chosen: it takes half a second.
       const { firestoreGrpc } = await import("../shared/adapters/firestore-grpc.ts");
-      const identity = { ...(emulatorHost && { emulatorHost }), ...(keyFile && { keyFilename: keyFile }) };
+      const key = keyFile && !emulatorHost ? { credentials: await readKey(keyFile) } : {};
+      const identity = emulatorHost ? { emulatorHost } : key;
       const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
       // Its first request blocks this process for as long as a lease may last: before there is one.
       await store.get("warm-up").catch(() => undefined);
@@ -126,4 +141,14 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
     default:
       return kind satisfies never;
   }
+}
+
+async function readKey(path: string): Promise<ServiceAccount> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new PawlError(
+      "setting_invalid",
+      `GOOGLE_APPLICATION_CREDENTIALS=${path} can't be read: ${messageOf(error)}`,
+    );
+  });
+  return parseServiceAccount(text, path);
 }

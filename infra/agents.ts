@@ -23,9 +23,9 @@ export async function agentNames(folder: string): Promise<string[]> {
 }
 
 export async function loadAgent(name: string, folder: string): Promise<Agent> {
-  checkAgentName(name);
   const names = await agentNames(folder);
-  if (!names.includes(name)) {
+  if (names.includes(name)) checkAgentName(name);
+  else {
     const known = names.length > 0 ? `There are: ${names.join(", ")}` : "It is empty";
     throw new PawlError("agent_unknown", `No agent ${JSON.stringify(name)} in ${folder}. ${known}`);
   }

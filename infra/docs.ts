@@ -37,17 +37,17 @@ function events(): string {
 
 function errors(): string {
   return Object.entries(errorKinds)
-    .map(
-      ([code, { disposition, meaning, remedy }]) =>
-        `## ${code}\n\n${meaning}\n\n**What to do:** ${remedy}\n\n**The task:** ${fate[disposition]}`,
-    )
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([code, { disposition, meaning, remedy }]) => {
+      return `## ${code}\n\n${meaning}${fate[disposition]}\n\n**What to do:** ${remedy}`;
+    })
     .join("\n\n");
 }
 
 const fate = {
-  retry: "is tried again.",
-  fail: "if one was running, becomes a dead letter.",
-  abandon: "is left to whoever holds it now.",
+  retry: " A task that meets it is tried again.",
+  fail: "",
+  abandon: " The task is left to whoever holds it now.",
 };
 
 function variables(): string {

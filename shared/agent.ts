@@ -66,6 +66,14 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   if (definition.input !== undefined && typeof definition.input?.["~standard"]?.validate !== "function") {
     throw wrong("input", definition.input, "a Standard Schema, such as z.object({…})");
   }
+  const { input: _input, limits: _limits, run: _run, ...rest } = definition;
+  const [field] = Object.keys(rest);
+  if (field)
+    throw wrong(
+      field,
+      (rest as Record<string, unknown>)[field],
+      "left out, or inside limits: there is no such field",
+    );
   const { timeout, attempts = 3, lanes = 1, order = "loose", ...unknown } = definition.limits ?? {};
   const [extra] = Object.keys(unknown);
   if (extra)
@@ -74,7 +82,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
       (unknown as Record<string, unknown>)[extra],
       "left out: there is no such limit",
     );
-  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+  const timeoutMs = typeof timeout === "string" ? parseDuration(timeout) : undefined;
   if (timeout !== undefined && !timeoutMs) throw wrong("limits.timeout", timeout, 'a duration such as "20m"');
   if (!Number.isInteger(attempts) || attempts < 1)
     throw wrong("limits.attempts", attempts, "a whole number from 1");

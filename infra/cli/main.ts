@@ -1,9 +1,14 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/config.ts";
-import { sayError } from "./output.ts";
+import { sayError, sayJson } from "./output.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addSubmit } from "./submit.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
 
 const ENVIRONMENT = `
 Environment:
@@ -18,13 +23,24 @@ Environment:
   PAWL_AGENTS_DIR                 folder of agent files (agents/)
 Timing and limits, with their defaults: docs/settings.md
 
-Exit codes: 0 done, 1 something is wrong, 2 used wrongly`;
+Exit codes: 0 done, 1 something is wrong, 2 used wrongly, 130 stopped by a second Ctrl-C`;
 
 const program = new Command("pawl")
+  .version(version)
   .description("Runs AI agents' tasks exactly once, on NATS JetStream and a document store")
   .addHelpText("after", ENVIRONMENT)
   .showHelpAfterError("(see pawl --help)")
   .exitOverride();
+
+/** Commander has said it on standard error; machines get it on standard output too. */
+function usage(error: CommanderError): number {
+  if (error.exitCode === 0) return 0;
+  if (process.argv.includes("--json")) sayJson({ error: { code: "usage", message: error.message } });
+  else if (error.code === "commander.excessArguments") {
+    process.stderr.write(`Did the shell split an input? Quote it: pawl submit echo '{"text": "hello"}'\n`);
+  }
+  return 2;
+}
 
 const config = () => configFrom(process.env);
 addRun(program, config);
@@ -34,7 +50,7 @@ addStatus(program, config);
 try {
   await program.parseAsync();
 } catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommanderError) process.exitCode = usage(error);
   else process.exitCode = sayError(error, process.argv.includes("--json"));
 }
 // A client that still retries in the background must not keep a finished command alive.

@@ -1,10 +1,10 @@
 import type { Log, LogFields } from "../../shared/ports/log.ts";
 import { errorKinds, isPawlError, messageOf } from "../../shared/task/errors.ts";
 
-/** Text that a model or a stranger wrote, safe to show on a terminal: control characters become visible. */
+/** Text that a model or a stranger wrote, safe to show as one line: control characters become visible. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to make visible
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
     return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });
 }
@@ -61,7 +61,8 @@ export function sayError(error: unknown, json: boolean): number {
     const more = code
       ? `\n  ${errorKinds[code].remedy} (docs/errors.md#${code})`
       : `\n${(error as Error)?.stack ?? ""}`;
-    process.stderr.write(`pawl: ${printable(message)}${more}\n`);
+    const lines = message.split("\n").map(printable).join("\n  ");
+    process.stderr.write(`pawl: ${lines}${more}\n`);
   }
   return code && USED_WRONGLY.has(code) ? 2 : 1;
 }

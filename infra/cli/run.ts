@@ -1,7 +1,9 @@
+import { Console } from "node:console";
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
 import { serve } from "../../shared/journey/serve.ts";
+import { messageOf } from "../../shared/task/errors.ts";
 import type { Settings } from "../../shared/task/settings.ts";
 import { agentsFolder, loadAgent } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
@@ -14,7 +16,10 @@ export function addRun(program: Command, config: () => Config): void {
     .option("--once", "handle at most one task, then end")
     .option("--drain", "end when the agent's queues are empty")
     .option("--json", "log and answer in JSON lines")
-    .addHelpText("after", "\nExample:\n  pawl run echo --drain")
+    .addHelpText(
+      "after",
+      "\nTasks that fail don't change the exit code: see pawl status.\nExample:\n  pawl run echo --drain",
+    )
     .action(
       async (
         name: string,
@@ -27,11 +32,20 @@ export function addRun(program: Command, config: () => Config): void {
         const { settings, ...rest } = config();
         const log = logger(options.json ?? false);
         const stop = stopSignal(settings);
+        // Standard output is for the answer; what an agent prints goes where the log goes.
+        globalThis.console = new Console(process.stderr);
+        // A promise that an agent forgot to await must not end the tasks of every lane.
+        process.on("unhandledRejection", (reason) => {
+          const stack = reason instanceof Error ? reason.stack : undefined;
+          log("error", "agent.unhandled-rejection", { reason: messageOf(reason), stack });
+        });
         await using deps = await wire({ settings, ...rest }, log);
         log("info", "run.started", { agent: name, mode, bus: deps.bus.name, store: deps.store.name });
         const handled = await serve(name, agent, mode, stop.signal, deps);
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });
         else say(`${name}: ${summary(handled)}`);
+        if (handled.retry && !options.json)
+          say("  retries wait for their time: run again, or without --drain");
         stop.done();
       },
     );

@@ -42,14 +42,19 @@ function lines(task: Task): string[] {
     ],
     ["due", "dueAt" in task && task.dueAt !== undefined ? time(task.dueAt) : undefined],
     ["fence", String(task.fence)],
-    ["counts", `${task.executions} executions, ${task.attempts} failures, ${task.dispatches} dispatches`],
+    ["counts", `executions ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],
     ["input", short(task.input)],
     ["result", task.state === "completed" ? short(task.result) : undefined],
     [
       "error",
-      task.state === "failed" ? `${task.error.code} (${task.error.phase}): ${task.error.message}` : undefined,
+      task.state === "failed"
+        ? `${task.error.code} (${task.error.phase}): ${task.error.message}${task.error.stack ?? ""}`
+        : undefined,
     ],
-    ["last error", task.lastError && `${task.lastError.code}: ${task.lastError.message}`],
+    [
+      "last error",
+      task.lastError && `${task.lastError.code}: ${task.lastError.message}${task.lastError.stack ?? ""}`,
+    ],
     [
       "raw",
       task.state === "failed" && task.raw ? `${task.raw.bytes} bytes on ${task.raw.subject}` : undefined,

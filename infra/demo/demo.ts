@@ -20,7 +20,7 @@ import { judge } from "./verdict.ts";
 const AGENT = "blog-post";
 const at = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const begun = Date.now();
-const say = (line = "") => console.log(printable(line));
+const say = (line = "") => console.log(line.split("\n").map(printable).join("\n"));
 const step = (line: string) => say(`  ${((Date.now() - begun) / 1000).toFixed(1).padStart(5)} s  ${line}`);
 
 const folder = await mkdtemp(join(tmpdir(), "pawl-demo-"));

@@ -8,8 +8,8 @@ export interface FirestoreOptions {
   readonly projectId: string;
   readonly namespace: string;
   readonly requestTimeout: number;
-  /** Path of a service account's key; without it, what the environment provides. */
-  readonly keyFilename?: string;
+  /** A service account's; without it, what the environment provides. */
+  readonly credentials?: { readonly client_email: string; readonly private_key: string };
   /** host:port. */
   readonly emulatorHost?: string;
 }
@@ -69,12 +69,13 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       const guard = { lastUpdateTime: timestampOf(seen) };
       return write(`Writing task ${task.id}`, () => tasks.doc(task.id).update({ ...toFields(task) }, guard));
     },
-    due: (agent, state, now, limit) =>
+    due: (agent, state, { after, until }, limit) =>
       ask(`Looking for due tasks of ${agent}`, async () => {
         const query = tasks
           .where("agent", "==", agent)
           .where("state", "==", state)
-          .where("sweepAt", "<=", new Date(now))
+          .where("sweepAt", ">", new Date(after))
+          .where("sweepAt", "<=", new Date(until))
           .orderBy("sweepAt")
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
@@ -95,8 +96,8 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   };
 }
 
-function identity({ emulatorHost, keyFilename }: FirestoreOptions) {
-  if (!emulatorHost) return keyFilename ? { keyFilename } : {};
+function identity({ emulatorHost, credentials }: FirestoreOptions) {
+  if (!emulatorHost) return credentials ? { credentials } : {};
   return { host: emulatorHost, ssl: false };
 }
 

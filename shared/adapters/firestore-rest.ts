@@ -112,11 +112,11 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       const guard = { updateTime: toRestTime(seen) };
       return commit(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
     },
-    due: (agent, state, now, limit) =>
+    due: (agent, state, range, limit) =>
       ask(
         `Looking for due tasks of ${agent}`,
         `${root}:runQuery`,
-        dueQuery(namespace, agent, state, now, limit),
+        dueQuery(namespace, agent, state, range, limit),
         (answer) =>
           (answer as { document?: RestDocument }[]).flatMap(({ document }) =>
             document ? [stored(document) as Stored] : [],
@@ -137,7 +137,13 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   };
 }
 
-function dueQuery(namespace: string, agent: string, state: SweptState, now: number, limit: number) {
+function dueQuery(
+  namespace: string,
+  agent: string,
+  state: SweptState,
+  { after, until }: { after: number; until: number },
+  limit: number,
+) {
   const filter = (field: string, op: string, value: unknown) => ({
     fieldFilter: { field: { fieldPath: field }, op, value: encodeValue(value) },
   });
@@ -150,7 +156,8 @@ function dueQuery(namespace: string, agent: string, state: SweptState, now: numb
           filters: [
             filter("agent", "EQUAL", agent),
             filter("state", "EQUAL", state),
-            filter("sweepAt", "LESS_THAN_OR_EQUAL", new Date(now)),
+            filter("sweepAt", "GREATER_THAN", new Date(after)),
+            filter("sweepAt", "LESS_THAN_OR_EQUAL", new Date(until)),
           ],
         },
       },

@@ -190,7 +190,5 @@ function failed(what: string, error: unknown): PawlError {
       `${what}: ${messageOf(error)}. Set PAWL_REPLICAS to what the cluster has`,
     );
   }
-  if (code !== undefined && code >= 10000)
-    return new PawlError("bus_refused", `${what}: ${messageOf(error)}`);
   return busError(error, what);
 }

@@ -1,5 +1,5 @@
-import { jetstream } from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Revision, Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
@@ -21,6 +21,7 @@ const WRONG_REVISION = new Set([10071, 10164]);
 export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
   const name = `${settings.namespace}-tasks`;
   const bucket = await asked(`Opening bucket ${name}`, () => open(nc, name, settings));
+  const jsm = await jetstreamManager(nc, { timeout: settings.requestTimeout, checkAPI: false });
   const link = natsLink(nc, settings.requestTimeout);
   const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
 
@@ -58,6 +59,22 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     return result;
   };
 
+  const keys = (what: string, filter: string) =>
+    ask(what, async () => {
+      const all: string[] = [];
+      for await (const key of await bucket.keys(filter)) all.push(key);
+      return all;
+    });
+
+  /** Removes an index entry that has led nowhere for a while: the message itself, as a marker would stay for ever. */
+  const forget = async (what: string, entry: KvEntry, now: number): Promise<void> => {
+    if (now - entry.created.getTime() < STALE_ENTRY) return;
+    const filter = `$KV.${name}.${entry.key}`;
+    await ask(what, () => jsm.streams.purge(`KV_${name}`, { filter, seq: entry.revision + 1 })).catch(
+      () => {},
+    );
+  };
+
   return {
     name: `NATS KV ${name}`,
     get,
@@ -74,24 +91,22 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         ),
       );
     },
-    due: async (agent, state, now, limit) => {
-      const found: Stored[] = [];
+    due: async (agent, state, { after, until }, limit) => {
       const what = `Looking for due tasks of ${agent}`;
-      const keys = await ask(what, async () => {
-        const all: string[] = [];
-        for await (const key of await bucket.keys(`due.${agent}.*`)) all.push(key);
-        return all;
-      });
-      for (const key of keys) {
-        if (found.length >= limit) break;
+      const entries: { id: string; at: number; entry: KvEntry }[] = [];
+      for (const key of await keys(what, `due.${agent}.*`)) {
         const entry = await ask(what, () => bucket.get(key));
-        if (entry?.operation !== "PUT" || Number(entry.string()) > now) continue;
-        const stored = await get(key.slice(`due.${agent}.`.length));
+        const at = Number(entry?.string());
+        if (entry?.operation === "PUT" && at <= until)
+          entries.push({ id: key.slice(`due.${agent}.`.length), at, entry });
+      }
+      const found: Stored[] = [];
+      for (const { id, entry } of entries.sort((a, b) => a.at - b.at)) {
+        if (found.length >= limit) break;
+        const stored = await get(id);
         const at = stored && sweepAt(stored.task);
-        if (at === undefined) {
-          if (now - entry.created.getTime() < STALE_ENTRY) continue;
-          await ask(what, () => bucket.purge(key, { previousSeq: entry.revision })).catch(() => {});
-        } else if (stored && stored.task.state === state && at <= now) found.push(stored);
+        if (at === undefined) await forget(what, entry, until);
+        else if (stored && stored.task.state === state && at > after && at <= until) found.push(stored);
       }
       return found;
     },
@@ -129,6 +144,12 @@ async function asked<T>(what: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (isPawlError(error)) throw error;
+    if (error instanceof Error && error.name === "JetStreamNotEnabled") {
+      throw new PawlError(
+        "store_refused",
+        `${what}: JetStream is off on this server. Start nats-server with -js`,
+      );
+    }
     const code = isRefusal(error) ? "store_refused" : "store_unavailable";
     throw new PawlError(code, `${what}: ${messageOf(error)}`, { cause: error });
   }

@@ -42,7 +42,9 @@ export async function handle(
   await hold.release();
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
-  deps.log(as === "left" ? "error" : "info", "task.handled", {
+  const level =
+    as === "left" ? "error" : as === "failed" || as === "retry" || as === "dead-letter" ? "warn" : "info";
+  deps.log(level, "task.handled", {
     task: handled.id,
     queue: delivery.queue,
     seq: handled.seq,

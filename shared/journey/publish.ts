@@ -6,8 +6,14 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, PATIENCE, patience, pause } from "./deps.ts";
+import { type Deps, PATIENCE, patience as patienceGuard, pause } from "./deps.ts";
 import { update } from "./write.ts";
+
+/** How long to try, and when a task that could not be published is due again. */
+export interface Patience {
+  readonly ms: number;
+  readonly retryIn: number;
+}
 
 export interface Published {
   /** Set when the message was not stored anew: what stopped it. */
@@ -26,9 +32,10 @@ export async function publish(
   stored: Stored & { task: Dispatched },
   queue: Queue,
   msgId: string,
+  patience: Patience = { ms: PATIENCE, retryIn: 0 },
 ): Promise<Published> {
   const message = outgoing(stored, msgId);
-  const until = deps.clock.monotonic() + PATIENCE;
+  const until = deps.clock.monotonic() + patience.ms;
   for (let failures = 0, unknown = false; ; ) {
     try {
       const result = await deps.bus.publish(queue, message);
@@ -60,7 +67,7 @@ export async function publish(
         }
       }
       const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
-      if (isDefinite && !unknown) await rollBack(deps, stored, error);
+      if (isDefinite && !unknown) await rollBack(deps, stored, error, patience.retryIn);
       throw error;
     }
   }
@@ -105,9 +112,14 @@ async function look(
   return "gone";
 }
 
-async function rollBack(deps: Deps, stored: Stored & { task: Dispatched }, cause: unknown): Promise<void> {
+async function rollBack(
+  deps: Deps,
+  stored: Stored & { task: Dispatched },
+  cause: unknown,
+  retryIn: number,
+): Promise<void> {
   const { id, dispatches } = stored.task;
-  const event = { type: "rollback", dueAt: deps.clock.now(), note: messageOf(cause) } as const;
+  const event = { type: "rollback", dueAt: deps.clock.now() + retryIn, note: messageOf(cause) } as const;
   try {
     const written = await update(
       deps,
@@ -116,7 +128,7 @@ async function rollBack(deps: Deps, stored: Stored & { task: Dispatched }, cause
         task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined
           ? apply(task, event, own)
           : undefined,
-      patience(deps, `Task ${id}`),
+      patienceGuard(deps, `Task ${id}`),
     );
     if (written.kind === "written")
       deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent.ts";
-import type { Pull } from "../ports/bus.ts";
+import type { Delivery, Pull } from "../ports/bus.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import { type Deps, pause } from "./deps.ts";
@@ -45,8 +45,7 @@ export async function pullLane(
       }
       failures = 0;
       if (stop.aborted) {
-        // Withdrawn too late. If this process slept since, the message is another's by now.
-        if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
+        await putBack(delivery);
         break;
       }
       const prefetch = () => {
@@ -58,7 +57,15 @@ export async function pullLane(
   } finally {
     stop.removeEventListener("abort", withdraw);
     await waiting?.cancel();
+    // Served while the last ack was under way.
+    const late = await waiting?.delivery.catch(() => undefined);
+    if (late) await putBack(late);
   }
+}
+
+/** Withdrawn too late. If this process slept since, the message is another's by now. */
+async function putBack(delivery: Delivery): Promise<void> {
+  if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
 }
 
 async function isEmpty(queue: Queue, deps: Deps): Promise<boolean> {

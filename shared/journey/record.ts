@@ -51,7 +51,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
         event: { type: "fail", error, countsAttempt, ended, expiresAt },
         word: ack,
         as: "failed",
-        detail: error.code,
+        detail: told(error),
       };
     }
     case "retry": {
@@ -63,7 +63,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
           event: { type: "fail", error: last, countsAttempt: true, ended, expiresAt },
           word: ack,
           as: "failed",
-          detail: last.code,
+          detail: told(last),
         };
       }
       const delay = outcome.after ?? backoff(failures, Math.random());
@@ -72,14 +72,14 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
           event: { type: "hold", error, dueAt: now + delay, ended },
           word: { kind: "nak", delayMs: delay },
           as: "retry",
-          detail: `${error.code}, in place in ${delay} ms`,
+          detail: `in place in ${delay} ms, after ${told(error)}`,
         };
       }
       return {
         event: { type: "retry", error, dueAt: now + delay, ended },
         word: ack,
         as: "retry",
-        detail: `${error.code}, in ${delay} ms`,
+        detail: `in ${delay} ms, after ${told(error)}`,
         dueAt: now + delay,
       };
     }
@@ -104,4 +104,9 @@ function exhausted(failures: number, last: TaskFailure): TaskFailure {
     code: "attempts_exhausted",
     message: `Failed ${failures} times, at last: ${last.message}`,
   };
+}
+
+/** For the log: what went wrong and where, in one line. */
+function told({ code, message, stack }: TaskFailure): string {
+  return `${code}: ${message.slice(0, 300)}${stack ? ` (${stack.trim().split("\n")[0]})` : ""}`;
 }

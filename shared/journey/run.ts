@@ -105,7 +105,14 @@ const LONGEST_DELAY = 365 * 86_400_000;
 
 function failure(error: unknown, phase: TaskFailure["phase"] = "handler"): TaskFailure {
   const code: ErrorCode = isPawlError(error) ? error.code : "handler_failed";
-  return { code, message: messageOf(error).slice(0, MESSAGE_KEPT), phase };
+  return { code, message: messageOf(error).slice(0, MESSAGE_KEPT), ...stackOf(error), phase };
+}
+
+/** Only of what is none of ours: Fatal and Retry say what they mean. */
+function stackOf(error: unknown): { stack?: string } {
+  if (!(error instanceof Error) || isPawlError(error) || typeof error.stack !== "string") return {};
+  const frames = error.stack.split("\n").filter((line) => /^\s+at /.test(line));
+  return frames.length > 0 ? { stack: frames.slice(0, 5).join("\n").slice(0, 1_000) } : {};
 }
 
 /** The input as the agent's schema accepts it, or why it does not. */

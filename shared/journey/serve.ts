@@ -1,7 +1,8 @@
 import type { Agent } from "../agent.ts";
 import { messageOf } from "../task/errors.ts";
+import type { Queue } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
-import { dispatchDue, queueOf } from "./dispatch.ts";
+import { dispatchDue, ensureQueue, queueOf } from "./dispatch.ts";
 import type { Handled } from "./handle.ts";
 import { type PullMode, pullLane } from "./pull.ts";
 import type { HandledAs } from "./settle.ts";
@@ -24,7 +25,8 @@ export async function serve(
     queueOf({ agent: name, lane }, deps),
   );
   for (const queue of queues) {
-    for (const change of await deps.bus.ensure(queue)) deps.log("info", "queue.ensured", { change });
+    for (const change of await ensureQueue(deps, queue, "correct"))
+      deps.log("info", "queue.ensured", { change });
   }
   const tally: Tally = {};
   const sweep = sweeper(name, deps);
@@ -38,14 +40,15 @@ export async function serve(
     const end = AbortSignal.any([stop, broken.signal]);
     const lanes = queues.map((queue) => pullLane(queue, agent, mode, end, deps, onHandled));
     for (const lane of lanes) lane.catch((error: unknown) => broken.abort(error));
-    await Promise.allSettled([sweep.run(end), ...lanes]);
+    void sweep.run(end);
+    // Not for the sweep: what it leaves half dispatched is found by the next one.
+    await Promise.allSettled(lanes);
     if (broken.signal.aborted) throw broken.signal.reason;
   } else {
     await sweep.once(stop);
-    for (const queue of queues) {
-      await pullLane(queue, agent, mode, stop, deps, onHandled);
-      if (mode === "once" && Object.keys(tally).length > 0) break;
-    }
+    const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, onHandled);
+    if (mode === "drain") await Promise.all(queues.map(lane));
+    else for (const queue of queues) if (Object.keys(tally).length === 0) await lane(queue);
   }
   return tally;
 }

@@ -26,8 +26,13 @@ export interface TaskStore {
   get(id: string): Promise<Stored | undefined>;
   create(task: Task): Promise<WriteResult>;
   replace(task: Task, seen: Revision): Promise<WriteResult>;
-  /** Tasks in the state that want to be looked at now or before (`sweepAt`), the longest due first where it can tell. */
-  due(agent: string, state: SweptState, now: number, limit: number): Promise<Stored[]>;
+  /** Tasks in the state whose `sweepAt` is later than `after` and not later than `until`, the longest due first. */
+  due(
+    agent: string,
+    state: SweptState,
+    range: { after: number; until: number },
+    limit: number,
+  ): Promise<Stored[]>;
   /** Stores a page of old settlements; a page that is already there has the same content and is left alone. */
   putPage(page: SettledPage): Promise<void>;
   getPage(taskId: string, page: number): Promise<SettledPage | undefined>;

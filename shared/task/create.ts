@@ -24,7 +24,8 @@ function blank(
     stamp: mark.stamp,
     released: true,
     lease: 0,
-    dispatches: 0,
+    // However it came, the message that brought the task was its first dispatch.
+    dispatches: 1,
     attempts: 0,
     executions: 0,
     silentStarts: 0,
@@ -46,7 +47,7 @@ function blank(
 export function submitted(envelope: Envelope, queue: string): Dispatched {
   const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
   const base = blank(envelope, envelope.at, "submit", "dispatched", mark);
-  return { ...base, state: "dispatched", queue, dispatches: 1 };
+  return { ...base, state: "dispatched", queue };
 }
 
 /** A message published directly, with no document behind it: it is its own submit. */

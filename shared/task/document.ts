@@ -41,6 +41,8 @@ export interface HistoryEntry {
 export interface TaskFailure {
   readonly code: ErrorCode;
   readonly message: string;
+  /** Where a handler threw: the first lines of its stack. */
+  readonly stack?: string;
   /** Where it went wrong: the envelope, the input, the handler, the result, the delivery. */
   readonly phase: "envelope" | "input" | "handler" | "result" | "delivery";
 }

@@ -1,3 +1,5 @@
+import { parseDuration } from "./duration.ts";
+
 /**
  * The one error family. A code is the anchor of its paragraph in docs/errors.md, which is printed from this table.
  *
@@ -37,24 +39,24 @@ export const errorKinds = {
   attempts_exhausted: {
     disposition: "fail",
     meaning: "The handler failed as often as `limits.attempts` allows.",
-    remedy: "The last error is in the dead letter. Mend its cause, then submit the work again.",
+    remedy: "The last error is in the dead letter. Mend its cause, then submit the work under another id.",
   },
   bus_refused: {
     disposition: "retry",
     meaning:
       "NATS refused a request for good: permissions, a missing stream, or a message over its size limit.",
-    remedy: "Do what the message says; `pawl run <agent>` creates missing streams.",
+    remedy: "Do what the message says.",
   },
   bus_unavailable: {
     disposition: "retry",
     meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
-    remedy: "Check that NATS_URL is right and the server runs, then repeat the command with the same --id.",
+    remedy: "Check that NATS_URL is right and the server runs. A submit can be repeated with the same --id.",
   },
   crash_loop: {
     disposition: "fail",
     meaning: "The process running the task died again and again without finishing it.",
     remedy:
-      "Look at the platform's logs for what kills it (memory, time limits), then submit the work again.",
+      "Look at the platform's logs for what kills it: memory, time limits, an uncaught exception. Then submit the work under another id.",
   },
   document_missing: {
     disposition: "fail",
@@ -85,7 +87,7 @@ export const errorKinds = {
   fatal: {
     disposition: "fail",
     meaning: "The handler threw `Fatal`: trying again would not help.",
-    remedy: "Read the message, mend its cause, then submit the work again.",
+    remedy: "Read the message, mend its cause, then submit the work under another id.",
   },
   handler_failed: {
     disposition: "retry",
@@ -105,7 +107,7 @@ export const errorKinds = {
   input_invalid: {
     disposition: "fail",
     meaning: "The input is not what the agent's schema, or any task, accepts.",
-    remedy: "Correct the field that the message names.",
+    remedy: "Correct what the message names.",
   },
   input_too_large: {
     disposition: "fail",
@@ -136,12 +138,13 @@ export const errorKinds = {
   queue_full: {
     disposition: "retry",
     meaning: "The queue's storage is full, so the message was refused.",
-    remedy: "Run more lanes, or raise the stream's max_bytes. The task stays scheduled.",
+    remedy:
+      "The task is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
   },
   result_invalid: {
     disposition: "fail",
     meaning: "The handler returned something that JSON can't express.",
-    remedy: "Return plain data: no functions, cycles, BigInt or class instances.",
+    remedy: "Return plain data: no functions, cycles, BigInt, NaN, Date, Map or other class instances.",
   },
   result_too_large: {
     disposition: "fail",
@@ -161,7 +164,8 @@ export const errorKinds = {
   store_unavailable: {
     disposition: "retry",
     meaning: "The store did not answer in time, so a write may or may not have happened.",
-    remedy: "Check the store; the task is held, not run blind. Repeat a command with the same --id.",
+    remedy:
+      "Check the store. Tasks are held meanwhile, not run blind; a submit can be repeated with the same --id.",
   },
   task_id_invalid: {
     disposition: "fail",
@@ -177,6 +181,16 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "There is no document with this id in this namespace and store.",
     remedy: "Check the id, PAWL_NAMESPACE and PAWL_STORE.",
+  },
+  unexpected: {
+    disposition: "retry",
+    meaning: "Something went wrong that Pawl has no word for.",
+    remedy: "Read the stack. If it is Pawl's own, please report it.",
+  },
+  usage: {
+    disposition: "fail",
+    meaning: "A command was called with wrong arguments.",
+    remedy: "See the command's --help.",
   },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -205,13 +219,13 @@ export class Fatal extends PawlError {
   }
 }
 
-/** Thrown by a handler that knows when trying again makes sense. `after` is in milliseconds from now. */
+/** Thrown by a handler that knows when trying again makes sense: "30s" from now, or a number of milliseconds. */
 export class Retry extends PawlError {
   override readonly name = "Retry";
   readonly after: number;
-  constructor(message: string, after: number, options?: ErrorOptions) {
+  constructor(message: string, after: number | string, options?: ErrorOptions) {
     super("handler_failed", message, options);
-    this.after = after;
+    this.after = typeof after === "number" ? after : (parseDuration(after) ?? Number.NaN);
   }
 }
 

@@ -33,25 +33,57 @@ export function parseJson(text: string, what: string, code: ErrorCode = "input_i
   }
   let value: Json;
   try {
-    value = JSON.parse(text) as Json;
+    value = JSON.parse(text, exactly(what, code)) as Json;
   } catch (error) {
+    if (error instanceof PawlError) throw error;
     throw new PawlError(code, `${what} is not JSON: ${(error as Error).message}`);
   }
   refuseProto(value, what, code);
   return value;
 }
 
-/** The same rules for a value that is already in memory. Returns a plain copy. */
+/** The same rules for a value in memory. Returns a plain copy; what JSON would drop or change in silence is refused. */
 export function plainJson(value: unknown, what: string, code: ErrorCode): Json {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (error) {
-    throw new PawlError(code, `${what} can't be written as JSON: ${(error as Error).message}`);
+  refuseOdd(value, what, code, 0);
+  return parseJson(JSON.stringify(value), what, code);
+}
+
+function refuseOdd(value: unknown, path: string, code: ErrorCode, depth: number): void {
+  if (depth > MAX_DEPTH) {
+    throw new PawlError(
+      code,
+      `${path.slice(0, 200)}… is nested more than ${MAX_DEPTH} levels deep, or in a cycle`,
+    );
   }
-  if (text === undefined)
-    throw new PawlError(code, `${what} can't be written as JSON: it is ${typeof value}`);
-  return parseJson(text, what, code);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return;
+  if (typeof value === "number" && Number.isFinite(value)) return;
+  const isPlain =
+    typeof value === "object" && [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  if (!Array.isArray(value) && !isPlain)
+    throw new PawlError(code, `${path} is ${kindOf(value)}, which JSON can't express`);
+  for (const [key, child] of Object.entries(value as object)) {
+    // A property that is undefined is one that is not there; a hole in an array would become null.
+    if (child !== undefined || Array.isArray(value)) refuseOdd(child, `${path}.${key}`, code, depth + 1);
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === "object") return `a ${(value as object).constructor?.name ?? "special object"}`;
+  return typeof value === "number" ? String(value) : `a ${typeof value}`;
+}
+
+/** Refuses integers that would come out as other ones: an id in digits belongs in a string. */
+function exactly(what: string, code: ErrorCode) {
+  return (key: string, value: unknown, context?: { source?: string }) => {
+    const source = context?.source ?? "";
+    if (typeof value === "number" && /^-?\d+$/.test(source) && !Number.isSafeInteger(value)) {
+      throw new PawlError(
+        code,
+        `${what}: ${key || "the value"} is ${source.slice(0, 40)}, too large a number to keep exactly. Send it as a string`,
+      );
+    }
+    return value;
+  };
 }
 
 function refuseProto(value: Json, path: string, code: ErrorCode): void {

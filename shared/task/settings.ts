@@ -63,12 +63,18 @@ interface Rule {
   readonly broken: (settings: Settings) => string | undefined;
 }
 
-const atLeast =
-  (key: keyof Settings, least: number, unit = "") =>
-  (settings: Settings) =>
-    (settings[key] as number) >= least
-      ? undefined
-      : `${key} is ${settings[key]}; the least is ${least}${unit}`;
+/** A setting as a person sets it: PAWL_ACK_WAIT=30s. */
+function shown(settings: Settings, key: keyof Settings): string {
+  const [name, variable] = Object.entries(settingVariables).find(([, one]) => one.sets === key) ?? [key];
+  const value = settings[key];
+  return `${name}=${variable?.read === parseDuration ? showDuration(value as number) : value}`;
+}
+
+const atLeast = (key: keyof Settings, least: number) => (settings: Settings) => {
+  if ((settings[key] as number) >= least) return undefined;
+  const enough = shown({ ...settings, [key]: least }, key).split("=")[1];
+  return `${shown(settings, key)} is too small: the least is ${enough}`;
+};
 
 /** Largest document: input and result with what the rest of a document can take. Firestore's own limit is 1 MiB. */
 export const DOCUMENT_LIMIT = 1024 * 1024 - 16 * 1024;
@@ -79,15 +85,16 @@ export const settingRules: readonly Rule[] = [
   {
     name: "ack-wait",
     why: "Below a second, ordinary pauses of a busy machine look like crashes.",
-    broken: atLeast("ackWait", 1_000, " ms"),
+    broken: atLeast("ackWait", 1_000),
   },
   {
     name: "retention-outlives-redelivery",
     why: "A redelivery that finds no record of the finished work would do it again.",
-    broken: ({ retention, ackWait, maxDeliver, duplicateWindow }) => {
+    broken: (settings) => {
+      const { retention, ackWait, maxDeliver, duplicateWindow } = settings;
       const horizon = Math.max(ackWait * maxDeliver, duplicateWindow);
       if (retention >= horizon) return undefined;
-      return `retention ${showDuration(retention)} is shorter than the redelivery horizon ${showDuration(horizon)} (ackWait × maxDeliver, duplicateWindow)`;
+      return `${shown(settings, "retention")} is shorter than the redelivery horizon ${showDuration(horizon)} (PAWL_ACK_WAIT × PAWL_MAX_DELIVER, or PAWL_DUPLICATE_WINDOW)`;
     },
   },
   {
@@ -96,16 +103,16 @@ export const settingRules: readonly Rule[] = [
     broken: (settings) => {
       const { lease } = timing(settings);
       if (settings.requestTimeout < lease) return undefined;
-      return `requestTimeout ${showDuration(settings.requestTimeout)} is not below the lease ${showDuration(lease)} (two thirds of ackWait)`;
+      return `${shown(settings, "requestTimeout")} is not below the lease ${showDuration(lease)} (two thirds of PAWL_ACK_WAIT)`;
     },
   },
   {
     name: "document-fits",
     why: "A result that no document can hold would be lost after the work was paid for.",
-    broken: ({ inputLimit, resultLimit }) => {
-      const sum = inputLimit + resultLimit + DOCUMENT_OVERHEAD;
+    broken: (settings) => {
+      const sum = settings.inputLimit + settings.resultLimit + DOCUMENT_OVERHEAD;
       if (sum <= DOCUMENT_LIMIT) return undefined;
-      return `inputLimit ${inputLimit} + resultLimit ${resultLimit} + ${DOCUMENT_OVERHEAD} is over the document's ${DOCUMENT_LIMIT} bytes`;
+      return `${shown(settings, "inputLimit")} and ${shown(settings, "resultLimit")} with ${DOCUMENT_OVERHEAD} for the rest are over a document's ${DOCUMENT_LIMIT} bytes`;
     },
   },
   { name: "max-deliver", why: "Hand-offs spend deliveries too.", broken: atLeast("maxDeliver", 10) },
@@ -113,12 +120,23 @@ export const settingRules: readonly Rule[] = [
   { name: "generation", why: "It is part of the stream's name.", broken: atLeast("generation", 1) },
   { name: "input-limit", why: "A task without input is still {}.", broken: atLeast("inputLimit", 2) },
   { name: "result-limit", why: "A task without a result still has null.", broken: atLeast("resultLimit", 4) },
-  { name: "duplicate-window", why: "JetStream's own least.", broken: atLeast("duplicateWindow", 100, " ms") },
+  { name: "duplicate-window", why: "JetStream's own least.", broken: atLeast("duplicateWindow", 100) },
   {
     name: "replicas",
     why: "JetStream keeps an odd number of copies.",
-    broken: ({ replicas }) =>
-      [1, 3, 5].includes(replicas) ? undefined : `replicas is ${replicas}; it can be 1, 3 or 5`,
+    broken: (settings) =>
+      [1, 3, 5].includes(settings.replicas)
+        ? undefined
+        : `${shown(settings, "replicas")}: it can be 1, 3 or 5`,
+  },
+  {
+    name: "queue-bytes",
+    why: "A queue that can't hold one task refuses all.",
+    broken: (settings) => {
+      const { queueBytes, inputLimit } = settings;
+      if (queueBytes === -1 || queueBytes > 2 * inputLimit) return undefined;
+      return `${shown(settings, "queueBytes")} is too small: -1, or more than twice PAWL_INPUT_LIMIT (${inputLimit})`;
+    },
   },
 ];
 

@@ -1,7 +1,8 @@
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { CLI, notes, pawl, recordFile, startProcess } from "../support/runners.ts";
+import { AGENTS, CLI, notes, pawl, recordFile, startProcess } from "../support/runners.ts";
 import { type TestWorld, testNats, wired, world } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -73,7 +74,7 @@ describe("used wrongly: exit code 2, what is wrong, and what to do", () => {
     [["run", "recorder", "--once", "--drain"], /exclude each other/],
     [["run", "recorder", "--nope"], /unknown option '--nope'/],
     [["run", "nobody"], /No agent "nobody" in .*There are: recorder/],
-    [["run", "Not An Agent"], /Agent name "Not An Agent" can't be used/],
+    [["run", "Not An Agent"], /No agent "Not An Agent" in .*There are: recorder/],
     [["submit", "nobody", "{}"], /No agent "nobody"/],
     [["submit", "recorder", "{"], /The input is not JSON/],
     [["submit", "recorder", "7"], /must be a JSON object, not a number/],
@@ -124,6 +125,12 @@ describe("something is wrong: exit code 1", () => {
     });
   });
 
+  test("used wrongly with --json: an object on standard output too", async () => {
+    const { code, text } = await call(["status", "--json"]);
+    expect(code).toBe(2);
+    expect(JSON.parse(text.trim().split("\n").at(-1) as string)).toMatchObject({ error: { code: "usage" } });
+  });
+
   test("no server", async () => {
     expect(await call(["status", "x"], { NATS_URL: "nats://127.0.0.1:1" })).toMatchObject({
       code: 1,
@@ -141,6 +148,21 @@ test("every command has help with an example", async () => {
   }
   const help = await call(["--help"]);
   for (const variable of ["NATS_URL", "PAWL_STORE", "Exit codes"]) expect(help.text).toContain(variable);
+});
+
+test("an input comes from standard input as well", async () => {
+  const child = spawn(process.execPath, [CLI, "submit", "recorder", "-", "--id", "piped", "--json"], {
+    env: { PATH: process.env.PATH, PAWL_AGENTS_DIR: AGENTS, ...w.env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  child.stdin.end('{"n": 1}');
+  await new Promise((resolve) => child.on("close", resolve));
+  expect(JSON.parse(text)).toMatchObject({ id: "piped", kind: "accepted" });
+  await call(["run", "recorder", "--drain"], { TEST_RECORD: await recordFile() });
 });
 
 test("what a stranger wrote is shown as text, never as control characters", async () => {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { serve } from "../../shared/journey/serve.ts";
 import { update } from "../../shared/journey/write.ts";
+import type { Delivery } from "../../shared/ports/bus.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { agentOf, bench } from "../support/bench.ts";
+import { AGENT, agentOf, bench } from "../support/bench.ts";
 import { testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -103,4 +105,42 @@ test("a bystander's write while the handler runs is kept, and the completion is 
     result: "document",
     publishDuplicates: { document: 1 },
   });
+});
+
+test("told to stop while an ack is under way, a runner puts back what was already served to its next pull", async () => {
+  const stop = new AbortController();
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+    { ackWait: 20_000 },
+  );
+  for (const id of ["a", "b"]) await b.submit({}, { id });
+  const pull: typeof b.deps.bus.pull = (queue, waitMs) => {
+    const own = b.deps.bus.pull(queue, waitMs);
+    const acked = (delivery: Delivery): Delivery => ({
+      ...delivery,
+      ack: async () => {
+        await delivery.ack();
+        // The server serves the waiting pull now; then comes the SIGTERM.
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        stop.abort(new Error("told to stop"));
+      },
+    });
+    return { ...own, delivery: own.delivery.then((delivery) => delivery && acked(delivery)) };
+  };
+  const deps = { ...b.deps, bus: { ...b.deps.bus, pull } };
+  expect(
+    await serve(
+      AGENT,
+      agentOf(() => "done"),
+      "forever",
+      stop.signal,
+      deps,
+    ),
+  ).toEqual({ completed: 1 });
+  // At once, not after ack_wait.
+  const next = await b.deps.bus.pull(b.queue, 2_000).delivery;
+  expect(next?.seq).toBe(2);
+  await next?.nak(0);
 });

@@ -5,6 +5,7 @@ import { defineAgent, Retry } from "../../shared/agent.ts";
 import type { Deps } from "../../shared/journey/deps.ts";
 import { dispatchDue } from "../../shared/journey/dispatch.ts";
 import { PawlError } from "../../shared/task/errors.ts";
+import { streamName } from "../../shared/task/names.ts";
 import { AGENT, bench } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -94,21 +95,63 @@ describe.each(stores)("$kind", ({ kind, here }) => {
   );
 });
 
-test("an outage of NATS while a retry is due strands nothing", async () => {
+test.each(["submitted", "published directly"])(
+  "an outage of NATS while a retry is due strands nothing that was %s",
+  async (how) => {
+    await using b = await bench(nats, "nats-kv", retriesOnce);
+    const data = new TextEncoder().encode('{"v":1,"input":{}}');
+    if (how === "submitted") await b.submit({}, { id: "t" });
+    else await b.deps.bus.publish(b.queue, { taskId: "t", data, msgId: "m", headers: {} });
+    expect(await b.drain()).toEqual({ retry: 1 });
+    let time = 0;
+    const away = {
+      ...b.deps,
+      bus: { ...b.deps.bus, publish: () => Promise.reject(new PawlError("bus_unavailable", "away")) },
+      // Each look at the clock is a second later: the patience is over at once.
+      clock: { ...b.deps.clock, monotonic: () => (time += 1_000), sleep: async () => {} },
+    };
+    expect(await dispatchDue(away, AGENT)).toBe(0);
+    expect(await b.task("t")).toMatchObject({ state: "dispatched" });
+    expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
+    expect(await b.drain()).toEqual({ completed: 1 });
+  },
+);
+
+test("an orphan behind more than a page of tasks that only wait is found all the same", async () => {
+  const runs: string[] = [];
+  const agent = defineAgent({
+    run: ({ id, attempt }) => {
+      if (attempt === 1) throw new Retry("not yet", 0);
+      runs.push(id);
+    },
+  });
+  await using b = await bench(nats, "nats-kv", agent);
+  for (let i = 0; i < 105; i++) await b.submit({}, { id: `t${i}` });
+  expect(await b.drain()).toEqual({ retry: 105 });
+  expect(await dispatchDue(later(b.deps, 5_000), AGENT)).toBe(105);
+  // The last one's message is lost; the others wait in their queue, for longer than anyone looks away.
+  const { jetstreamManager } = await import("@nats-io/jetstream");
+  const jsm = await jetstreamManager(b.deps.nc);
+  const lost = await b.deps.bus.lookup(b.queue, "t104");
+  await jsm.streams.deleteMessage(streamName(b.queue), lost?.seq ?? 0);
+  const outside = later({ ...b.deps, settings: { ...b.deps.settings } }, 200_000);
+  // Its Msg-Id is still in the duplicate window, so it is rolled back and dispatched under the next one.
+  await dispatchDue(outside, AGENT);
+  expect(await b.task("t104")).toMatchObject({ state: "scheduled" });
+  expect(await dispatchDue(later(b.deps, 400_000), AGENT)).toBe(1);
+  expect(await b.drain()).toEqual({ completed: 105 });
+  expect(runs).toContain("t104");
+});
+
+test("a queue that is missing holds up nobody's retries: one try, then later", async () => {
   await using b = await bench(nats, "nats-kv", retriesOnce);
-  await b.submit({}, { id: "t" });
-  expect(await b.drain()).toEqual({ retry: 1 });
-  let time = 0;
-  const away = {
-    ...b.deps,
-    bus: { ...b.deps.bus, publish: () => Promise.reject(new PawlError("bus_unavailable", "away")) },
-    // Each look at the clock is a second later: the patience is over at once.
-    clock: { ...b.deps.clock, monotonic: () => (time += 1_000), sleep: async () => {} },
-  };
-  expect(await dispatchDue(away, AGENT)).toBe(0);
-  expect(await b.task("t")).toMatchObject({ state: "dispatched" });
-  expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
-  expect(await b.drain()).toEqual({ completed: 1 });
+  for (const id of ["a", "b"]) await b.submit({}, { id });
+  expect(await b.drain()).toEqual({ retry: 2 });
+  const missing: Deps = { ...later(b.deps, 5_000), settings: { ...b.deps.settings, generation: 2 } };
+  const begun = Date.now();
+  expect(await dispatchDue(missing, AGENT)).toBe(0);
+  expect(Date.now() - begun).toBeLessThan(3_000);
+  for (const id of ["a", "b"]) expect(await b.task(id)).toMatchObject({ state: "scheduled", dispatches: 2 });
 });
 
 test("NATS KV: a sweep that comes between an index entry and its document leaves the entry", async () => {
@@ -116,9 +159,11 @@ test("NATS KV: a sweep that comes between an index entry and its document leaves
   await b.submit({}, { id: "t" });
   const bucket = await new Kvm(b.deps.nc).open(`${b.world.config.settings.namespace}-tasks`);
   await bucket.put(`due.${AGENT}.t`, "1");
-  expect(await b.deps.store.due(AGENT, "scheduled", Date.now(), 10)).toEqual([]);
+  expect(await b.deps.store.due(AGENT, "scheduled", { after: 0, until: Date.now() }, 10)).toEqual([]);
   expect((await bucket.get(`due.${AGENT}.t`))?.string()).toBe("1");
   // One that has led nowhere for a while is removed.
-  expect(await b.deps.store.due(AGENT, "scheduled", Date.now() + 121_000, 10)).toEqual([]);
+  expect(await b.deps.store.due(AGENT, "scheduled", { after: 0, until: Date.now() + 121_000 }, 10)).toEqual(
+    [],
+  );
   expect((await bucket.get(`due.${AGENT}.t`))?.operation ?? "PURGE").toBe("PURGE");
 });

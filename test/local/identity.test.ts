@@ -1,4 +1,5 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
@@ -27,6 +28,27 @@ test("a user and password are sent; wrong ones are refused, by name and without 
     });
     expect(String((refused as Error).message)).not.toContain("wr0ng");
   }
+});
+
+test("tls:// insists on TLS, before a password is sent", async () => {
+  const heard: string[] = [];
+  const plain = createServer((socket) => {
+    socket.write('INFO {"server_id":"x","version":"2.10.0","max_payload":1048576,"headers":true}\r\n');
+    socket.on("data", (chunk) => heard.push(chunk.toString()));
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+  const address = plain.address();
+  const url = `tls://127.0.0.1:${typeof address === "object" && address?.port}`;
+  await using nats = await startNats({ binary });
+  const { config } = world(nats, "nats-kv", { requestTimeout: 1_000 });
+  await expect(
+    wire({ ...config, nats: { url, user: "u", password: "s3cret" } }, () => {}),
+  ).rejects.toMatchObject({
+    message: expect.stringMatching(/tls/i),
+  });
+  expect(heard.join("")).not.toContain("s3cret");
+  plain.close();
 });
 
 test("a credentials file is used; one that can't be read is named", async () => {

@@ -19,14 +19,15 @@ describe("settings", () => {
   });
 
   test.each([
-    [{ ackWait: 500 }, /ackWait is 500; the least is 1000 ms/],
-    [{ retention: 1_000 }, /retention 1s is shorter than the redelivery horizon 500m/],
-    [{ requestTimeout: 25_000 }, /requestTimeout 25s is not below the lease 20s/],
-    [{ inputLimit: 900_000 }, /inputLimit 900000 \+ resultLimit 262144/],
-    [{ maxDeliver: 3 }, /maxDeliver is 3; the least is 10/],
-    [{ crashLimit: 1 }, /crashLimit/],
-    [{ replicas: 2 }, /replicas is 2; it can be 1, 3 or 5/],
-    [{ generation: 0 }, /generation/],
+    [{ ackWait: 500 }, /PAWL_ACK_WAIT=500ms is too small: the least is 1s/],
+    [{ retention: 1_000 }, /PAWL_RETENTION=1s is shorter than the redelivery horizon 500m/],
+    [{ requestTimeout: 25_000 }, /PAWL_REQUEST_TIMEOUT=25s is not below the lease 20s/],
+    [{ inputLimit: 900_000 }, /PAWL_INPUT_LIMIT=900000 and PAWL_RESULT_LIMIT=262144/],
+    [{ maxDeliver: 3 }, /PAWL_MAX_DELIVER=3 is too small: the least is 10/],
+    [{ crashLimit: 1 }, /PAWL_CRASH_LIMIT=1/],
+    [{ replicas: 2 }, /PAWL_REPLICAS=2: it can be 1, 3 or 5/],
+    [{ generation: 0 }, /PAWL_GENERATION=0/],
+    [{ queueBytes: 10 }, /PAWL_QUEUE_BYTES=10 is too small/],
     [{ namespace: "Not_ok" }, /PAWL_NAMESPACE is "Not_ok"/],
   ])("%o contradict each other, and the error says how", (given, says) => {
     expect(() => makeSettings(given)).toThrow(says);
@@ -58,6 +59,10 @@ describe("the environment", () => {
   test.each([
     [{ NATS_URL: undefined }, /NATS_URL is not set/],
     [{ NATS_URL: "127.0.0.1:4222" }, /NATS_URL is "127.0.0.1:4222"\. It should begin with nats:\/\//],
+    [
+      { NATS_URL: "nats://127.0.0.1:99999" },
+      /^NATS_URL is "nats:\/\/127\.0\.0\.1:99999", which is no address/,
+    ],
     [{ NATS_URL: "http://x" }, /should begin with/],
     [{ NATS_URL: "http://user:s3cret@host" }, /^NATS_URL is "…@host"/],
     [{ NATS_URL: "nats:/user:s3cret@host" }, /^NATS_URL is "…@host"/],
@@ -79,6 +84,14 @@ describe("the environment", () => {
     ],
   ])("%o is named, with what to do", (change, says) => {
     expect(() => configFrom({ ...good, ...change })).toThrow(says);
+  });
+
+  test("names everything that is missing at once", () => {
+    expect(() => configFrom({})).toThrow(/NATS_URL is not set[\s\S]*PAWL_STORE is not set/);
+  });
+
+  test("knows its own variables, and says which is none of them", () => {
+    expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow("PAWL_ACKWAIT is no setting of Pawl's");
   });
 
   test("is read whole", () => {
