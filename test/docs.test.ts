@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
@@ -13,6 +13,19 @@ test("the README's agent is the file that it says it is", () => {
   const [, name, code] =
     /```ts\n\/\/ (agents\/[\w-]+\.ts)[^\n]*\n([\s\S]*?)```/.exec(read("README.md")) ?? [];
   expect(read(name as string)).toBe(code);
+});
+
+test("the author's guide's agent is one", async () => {
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(read("docs/author.md")) ?? [];
+  const folder = mkdtempSync(join(root, "test/support/guide-"));
+  try {
+    writeFileSync(join(folder, "greet.ts"), (code as string).replace("../shared/", "../../../shared/"));
+    expect(await loadAgent("greet", folder)).toMatchObject({
+      limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("every script of package.json is in the README", () => {
