@@ -20,7 +20,7 @@ describe("publish", () => {
   let deps: Wired;
   let queue: Queue;
   beforeAll(async () => {
-    ({ deps, queue } = await busOn(nats, { duplicateWindow: 1_000, queueBytes: 4_000 }));
+    ({ deps, queue } = await busOn(nats, { duplicateWindow: 1_000, queueBytes: 4_000, inputLimit: 1_000 }));
     await deps.bus.ensure(queue);
   });
   afterAll(() => deps.bus.close());
