@@ -222,24 +222,34 @@ describe("whatever happens, in whatever order", () => {
 });
 
 test("every arrow of the table can be walked, and nothing outside it", () => {
+  // Every kind of event, tried on every kind of document that can be reached.
+  const events = fc.sample(arbitrary, { numRuns: 600, seed: 7 });
+  const kindOf = (task: Task) =>
+    [task.state, task.released, "seq" in task && task.seq, "started" in task && task.started].join(" ");
+  const reached = new Map<string, Task>([[kindOf(fresh()), fresh()]]);
   const walked = new Set<string>();
-  fc.assert(
-    fc.property(walks, (events) =>
-      walk(events, (before, event, after) => {
-        const { from, to } = transitions[event.type] as {
-          from: readonly State[];
-          to: readonly State[] | "same";
-        };
-        expect(from).toContain(before.state);
-        if (to === "same") expect(after.state).toBe(before.state);
-        else expect(to).toContain(after.state);
-        walked.add(`${event.type}: ${before.state} → ${after.state}`);
-      }),
-    ),
-    { numRuns: 4_000 },
-  );
+  for (const before of reached.values()) {
+    for (const event of events) {
+      let after: Task;
+      try {
+        after = apply(before, event, mark());
+      } catch {
+        continue;
+      }
+      const { from, to } = transitions[event.type] as {
+        from: readonly State[];
+        to: readonly State[] | "same";
+      };
+      expect(from).toContain(before.state);
+      if (to === "same") expect(after.state).toBe(before.state);
+      else expect(to).toContain(after.state);
+      walked.add(`${event.type}: ${before.state} → ${after.state}`);
+      if (!reached.has(kindOf(after))) reached.set(kindOf(after), after);
+    }
+  }
   const all = Object.entries(transitions).flatMap(([event, { from, to }]) =>
     from.flatMap((state) => (to === "same" ? [state] : to).map((next) => `${event}: ${state} → ${next}`)),
   );
   expect(all.filter((arrow) => !walked.has(arrow))).toEqual([]);
+  expect([...walked].filter((arrow) => !all.includes(arrow))).toEqual([]);
 });
