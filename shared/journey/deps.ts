@@ -35,7 +35,7 @@ export function pause(deps: Pick<Deps, "clock">, failures: number, signal?: Abor
 export const PATIENCE = 15_000;
 
 /** Throws once the patience is over. */
-export function patience(deps: Pick<Deps, "clock">, what: string): () => void {
+export function whilePatient(deps: Pick<Deps, "clock">, what: string): () => void {
   const until = deps.clock.monotonic() + PATIENCE;
   return () => {
     if (deps.clock.monotonic() < until) return;

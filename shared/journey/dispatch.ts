@@ -4,7 +4,7 @@ import { isPawlError, messageOf } from "../task/errors.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { sweepAt } from "../task/sweep.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, PATIENCE, patience as patienceGuard, pause } from "./deps.ts";
+import { type Deps, PATIENCE, pause, whilePatient } from "./deps.ts";
 import { type Patience, publish } from "./publish.ts";
 import { update } from "./write.ts";
 
@@ -21,7 +21,7 @@ export async function dispatch(deps: Deps, stored: Stored, patience?: Patience):
     deps,
     stored,
     (task, own) => (due(task) ? apply(task, { type: "dispatch", queue: streamName(queue) }, own) : undefined),
-    patienceGuard(deps, `Task ${stored.task.id}`),
+    whilePatient(deps, `Task ${stored.task.id}`),
   );
   if (written.kind === "moot") return false;
   const { task, revision } = written.stored;

@@ -6,7 +6,7 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, PATIENCE, patience as patienceGuard, pause } from "./deps.ts";
+import { type Deps, PATIENCE, pause, whilePatient } from "./deps.ts";
 import { update } from "./write.ts";
 
 /** How long to try, and when a task that could not be published is due again. */
@@ -128,7 +128,7 @@ async function rollBack(
         task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined
           ? apply(task, event, own)
           : undefined,
-      patienceGuard(deps, `Task ${id}`),
+      whilePatient(deps, `Task ${id}`),
     );
     if (written.kind === "written")
       deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });

@@ -6,7 +6,7 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, mark, patience, uniqueToken } from "./deps.ts";
+import { type Deps, mark, uniqueToken, whilePatient } from "./deps.ts";
 import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
@@ -54,7 +54,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
     streamName(queue),
   );
 
-  const created = await create(deps, task, patience(deps, `Task ${id}`));
+  const created = await create(deps, task, whilePatient(deps, `Task ${id}`));
   const msgId = submission.msgId ?? msgIdOf(task);
   if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId);
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
@@ -93,7 +93,7 @@ async function count(deps: Deps, found: Stored, layer: DuplicateLayer): Promise<
   try {
     const change = (task: Task, own: ReturnType<typeof mark>) =>
       apply(task, { type: "publishDuplicate", layer }, own);
-    await update(deps, found, change, patience(deps, `Task ${found.task.id}`));
+    await update(deps, found, change, whilePatient(deps, `Task ${found.task.id}`));
   } catch (error) {
     deps.log("warn", "duplicate.uncounted", { task: found.task.id, layer, reason: messageOf(error) });
   }

@@ -4,7 +4,7 @@ import { serve } from "../../shared/journey/serve.ts";
 import { update } from "../../shared/journey/write.ts";
 import type { Delivery } from "../../shared/ports/bus.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { AGENT, agentOf, bench } from "../support/bench.ts";
+import { AGENT, agentOf, bench, untilAborted } from "../support/bench.ts";
 import { testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -18,13 +18,11 @@ test("told to stop: the signal aborts, the task is handed off, no attempt counte
   await using b = await bench(
     nats,
     "nats-kv",
-    agentOf(
-      ({ signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          stop.abort(new Error("told to stop"));
-        }),
-    ),
+    agentOf(({ signal }) => {
+      const ended = untilAborted(signal);
+      stop.abort(new Error("told to stop"));
+      return ended;
+    }),
   );
   await b.submit({}, { id: "t" });
   expect(await b.drain(undefined, stop.signal)).toEqual({ "handed-off": 1 });
@@ -60,13 +58,10 @@ test("cancelling a running task aborts its signal within a heartbeat", async () 
   await using b = await bench(
     nats,
     "nats-kv",
-    agentOf(
-      ({ signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-          running.resolve();
-        }),
-    ),
+    agentOf(({ signal }) => {
+      running.resolve();
+      return untilAborted(signal);
+    }),
     { ackWait: 1_200 },
   );
   await b.submit({}, { id: "t" });

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent, Fatal, Retry } from "../../shared/agent.ts";
 import { isFinal } from "../../shared/task/table.ts";
-import { agentOf, type Bench, bench } from "../support/bench.ts";
+import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -170,13 +170,7 @@ test("a handler over its time limit is aborted and tried again", async () => {
   await using b = await bench(
     nats,
     "nats-kv",
-    agentOf(
-      ({ signal }) =>
-        new Promise((_, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason));
-        }),
-      { timeout: "200ms", attempts: 1 },
-    ),
+    agentOf(({ signal }) => untilAborted(signal), { timeout: "200ms", attempts: 1 }),
   );
   await b.submit({}, { id: "t" });
   await b.drain();

@@ -16,6 +16,11 @@ export function agentOf(run: (context: AgentContext<unknown>) => unknown, limits
   return defineAgent({ limits, run });
 }
 
+/** What a handler that listens does: works until its signal aborts, then throws the reason. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+
 /** One agent on real servers, in this process: for what needs no killing. */
 export interface Bench extends AsyncDisposable {
   readonly world: TestWorld;

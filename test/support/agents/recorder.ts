@@ -1,16 +1,12 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineAgent, Fatal, Retry } from "../../../shared/agent.ts";
+import { defineAgent } from "../../../shared/agent.ts";
 
 const LANES = Number(process.env.TEST_LANES ?? 1);
 
 /** Writes its own start and end to the file that the test reads: an account of executions that Pawl has no part in. */
 export default defineAgent({
-  limits: {
-    lanes: LANES,
-    attempts: 3,
-    ...(process.env.TEST_TIMEOUT && { timeout: process.env.TEST_TIMEOUT }),
-  },
+  limits: { lanes: LANES },
   async run({ id, input, signal, attempt }) {
     const {
       ms = 0,
@@ -23,10 +19,6 @@ export default defineAgent({
       appendFileSync(file, `${JSON.stringify({ at: Date.now(), id, run, pid: process.pid, what })}\n`);
     signal.throwIfAborted();
     note("start");
-    if (outcome === "hang") {
-      console.log(`AT handler ${id}`);
-      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    }
     try {
       await sleep(ms, undefined, deaf ? {} : { signal });
       // A process that was frozen may wake up right here, long after its lease.
@@ -36,12 +28,7 @@ export default defineAgent({
       throw error;
     }
     note("end");
-    if (outcome === "fatal") throw new Fatal("on purpose");
-    if (outcome === "throw") throw new Error("on purpose");
-    if (outcome === "throw-once" && attempt === 1) throw new Retry("on purpose", 50);
     if (outcome === "crash") process.exit(9);
-    if (outcome === "too-large") return "x".repeat(300 * 1024);
-    if (outcome === "function") return { f: 1n };
     return { run, attempt };
   },
 });
