@@ -99,8 +99,9 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
       await freeze(runner.pid);
       const from = Date.now();
       await sleep(Math.random() * 2_500);
-      process.kill(runner.pid, "SIGCONT");
+      // Stamped before it is woken: what it notes on waking must not seem older than the thaw.
       deeds.frozen.push({ pid: runner.pid, from, to: Date.now() });
+      process.kill(runner.pid, "SIGCONT");
       if (Math.random() < 0.5) continue;
     }
     await runner.kill("SIGKILL");
