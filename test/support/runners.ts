@@ -40,7 +40,8 @@ export interface Note {
   readonly id: string;
   readonly run: string;
   readonly pid: number;
-  readonly what: "start" | "end" | "aborted";
+  /** An "aborted" is no deed: the handler only noticed that it must not go on. */
+  readonly what: "start" | "act" | "end" | "aborted";
 }
 
 export function notes(file: string): Note[] {

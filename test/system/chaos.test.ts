@@ -15,34 +15,18 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 interface Execution {
   readonly id: string;
   readonly start: number;
-  /** The last moment at which it could have done anything. */
+  /** When it last did anything. */
   readonly end: number;
-  readonly finished: boolean;
+  readonly notes: readonly Note[];
 }
 
-/** What the test did to its runners. */
-interface Deeds {
-  readonly killedAt: Map<number, number>;
-  readonly frozen: { pid: number; from: number; to: number }[];
-}
-
-/** How long after it wakes a frozen process may take to notice, say so, or be killed. */
-const WAKING = 250;
-
-/** Executions by the handlers' own account, and the test's own of whom it killed and froze when. */
-function executions(all: readonly Note[], { killedAt, frozen }: Deeds): Execution[] {
-  return all
-    .filter((note) => note.what === "start")
-    .map(({ id, run, pid, at: start }) => {
-      const last = all.find((note) => note.run === run && note.what !== "start");
-      const finished = last?.what === "end";
-      const end = last?.at ?? killedAt.get(pid) ?? Number.POSITIVE_INFINITY;
-      // One that was frozen, and on waking only noticed that it was aborted, acted no more once it was frozen.
-      const asleep = frozen.find(
-        (one) => one.pid === pid && one.from >= start && one.to <= end && end - one.to < WAKING,
-      );
-      return { id, start, end: !finished && asleep ? asleep.from : end, finished };
-    });
+/** Executions by the handlers' own account. */
+function executions(all: readonly Note[]): Execution[] {
+  return [...Map.groupBy(all, (note) => note.run).values()].flatMap((notes) => {
+    const deeds = notes.filter((note) => note.what !== "aborted").map((note) => note.at);
+    const id = notes[0]?.id as string;
+    return deeds.length ? [{ id, start: Math.min(...deeds), end: Math.max(...deeds), notes }] : [];
+  });
 }
 
 function overlaps(of: readonly Execution[]): Execution[][] {
@@ -78,7 +62,7 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
         agent: "recorder",
         lanes: LANES,
         id,
-        input: { ms: 20 + Math.floor(Math.random() * 200) },
+        input: { ms: 20 + Math.floor(Math.random() * 200), every: 10 },
       });
       await sleep(KILLING_MS / TASKS - 15);
     }
@@ -87,7 +71,9 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
   const env = { TEST_RECORD: file, TEST_LANES: String(LANES) };
   const start = () => pawl(w, ["run", "recorder", "--json"], env);
   const runners: Runner[] = Array.from({ length: RUNNERS }, start);
-  const deeds: Deeds = { killedAt: new Map(), frozen: [] };
+  const everyone = [...runners];
+  const done: { at: number; pid: number; what: string }[] = [];
+  const note = (pid: number, what: string) => done.push({ at: Date.now(), pid, what });
   const until60 = Date.now() + KILLING_MS;
   let kills = 0;
   while (Date.now() < until60) {
@@ -97,25 +83,36 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
     // Now and then frozen for a while first: the zombies are the dangerous ones.
     if (Math.random() < 0.3) {
       await freeze(runner.pid);
-      const from = Date.now();
+      note(runner.pid, "frozen");
       await sleep(Math.random() * 2_500);
-      // Stamped before it is woken: what it notes on waking must not seem older than the thaw.
-      deeds.frozen.push({ pid: runner.pid, from, to: Date.now() });
+      note(runner.pid, "woken");
       process.kill(runner.pid, "SIGCONT");
       if (Math.random() < 0.5) continue;
     }
+    note(runner.pid, "killed");
     await runner.kill("SIGKILL");
-    deeds.killedAt.set(runner.pid, Date.now());
     kills++;
-    runners[victim] = start();
+    const fresh = start();
+    runners[victim] = fresh;
+    everyone.push(fresh);
   }
   await publisher;
 
   await allCompleted(deps.store, ids, 120_000);
   for (const runner of runners) await runner.kill("SIGTERM");
 
-  const all = executions(notes(file), deeds);
-  expect(overlaps(all)).toEqual([]);
+  const all = executions(notes(file));
+  // A pair that overlaps is shown with all that there is to know about it: it will not be seen again.
+  const found = overlaps(all).map(async (pair) => {
+    const pids = pair.map((one) => one.notes[0]?.pid);
+    return {
+      pair,
+      document: (await deps.store.get(pair[0]?.id as string))?.task.history,
+      done: done.filter((one) => pids.includes(one.pid)),
+      said: everyone.filter((one) => pids.includes(one.pid)).map((one) => one.text()),
+    };
+  });
+  expect(await Promise.all(found)).toEqual([]);
   // Something was really interrupted, or this proved nothing.
   expect(kills).toBeGreaterThan(20);
   expect(all.length).toBeGreaterThan(TASKS);

@@ -10,24 +10,33 @@ export default defineAgent({
   async run({ id, input, signal, attempt }) {
     const {
       ms = 0,
+      every = ms,
       outcome = "done",
       deaf = false,
-    } = input as { ms?: number; outcome?: string; deaf?: boolean };
+    } = input as { ms?: number; every?: number; outcome?: string; deaf?: boolean };
     const file = process.env.TEST_RECORD as string;
     const run = `${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
-    const note = (what: string) =>
-      appendFileSync(file, `${JSON.stringify({ at: Date.now(), id, run, pid: process.pid, what })}\n`);
-    signal.throwIfAborted();
-    note("start");
-    try {
-      await sleep(ms, undefined, deaf ? {} : { signal });
+    const note = (what: string, at = Date.now()) =>
+      appendFileSync(file, `${JSON.stringify({ at, id, run, pid: process.pid, what })}\n`);
+    /** Something done, as a well-behaved handler does it: never without a look at its signal first. */
+    const act = (what: string) => {
+      const at = Date.now();
       // A process that was frozen may wake up right here, long after its lease.
       if (!deaf) signal.throwIfAborted();
+      note(what, at);
+    };
+    act("start");
+    try {
+      const over = Date.now() + ms;
+      for (let left = ms; left > 0; left = over - Date.now()) {
+        await sleep(Math.min(every, left), undefined, deaf ? {} : { signal });
+        if (every < left) act("act");
+      }
+      act("end");
     } catch (error) {
       note("aborted");
       throw error;
     }
-    note("end");
     if (outcome === "crash") process.exit(9);
     return { run, attempt };
   },
