@@ -18,6 +18,19 @@ export interface Limits {
   readonly order?: "loose" | "strict";
 }
 
+/** Something done to the world outside, at most once. */
+export interface Effect<Receipt> {
+  /**
+   * Does it, with a key that is the same on every try and every runner: send it along as an idempotency key. What it
+   * returns is the receipt. To throw `Retry` or `Fatal` says that nothing happened; after any other throw nobody knows.
+   */
+  run(key: string): Receipt | Promise<Receipt>;
+  /** Asks the receiver whether it happened: its receipt, or undefined. */
+  verify?(key: string): Receipt | undefined | Promise<Receipt | undefined>;
+  /** The receiver does at most one thing per key, however often and however late it is asked. */
+  readonly honoursKey?: boolean;
+}
+
 export interface AgentContext<Input> {
   readonly id: string;
   readonly input: Input;
@@ -28,13 +41,21 @@ export interface AgentContext<Input> {
    * `throwIfAborted()` compare clocks too, so they are right even in a process that was frozen and has just woken.
    */
   readonly signal: AbortSignal;
+  /** The agent's `version` when this task's journal began: an older one belongs to a task that is under way. */
+  readonly version: number;
   log(message: string): void;
+  /** Runs it and stores what it returns; once stored it is never run again. Results are plain JSON up to 16 MiB. */
+  step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
+  /** Stores the intent, runs it, stores the receipt. See `Effect` for what happens after a crash in between. */
+  effect<T>(name: string, effect: Effect<T>): Promise<T>;
 }
 
 export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, …). Without one every JSON object is accepted. */
   readonly input?: Schema;
   readonly limits?: Limits;
+  /** Raise it when you change the calls that `run` makes, and branch on the context's `version`. 1 by default. */
+  readonly version?: number;
   run(context: AgentContext<StandardSchemaV1.InferOutput<Schema>>): Promise<unknown> | unknown;
 }
 
@@ -42,6 +63,7 @@ export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchem
 export interface Agent {
   readonly kind: "pawl.agent";
   readonly input?: StandardSchemaV1;
+  readonly version: number;
   readonly limits: {
     readonly timeout?: number;
     readonly attempts: number;
@@ -66,7 +88,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   if (definition.input !== undefined && typeof definition.input?.["~standard"]?.validate !== "function") {
     throw wrong("input", definition.input, "a Standard Schema, such as z.object({…})");
   }
-  const { input: _input, limits: _limits, run: _run, ...rest } = definition;
+  const { input: _input, limits: _limits, run: _run, version = 1, ...rest } = definition;
   const [field] = Object.keys(rest);
   if (field)
     throw wrong(
@@ -74,6 +96,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
       (rest as Record<string, unknown>)[field],
       "left out, or inside limits: there is no such field",
     );
+  if (!Number.isInteger(version) || version < 1) throw wrong("version", version, "a whole number from 1");
   const { timeout, attempts = 3, lanes = 1, order = "loose", ...unknown } = definition.limits ?? {};
   const [extra] = Object.keys(unknown);
   if (extra)
@@ -93,6 +116,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   return Object.freeze({
     kind: "pawl.agent" as const,
     ...(definition.input && { input: definition.input }),
+    version,
     limits: Object.freeze({ ...(timeoutMs && { timeout: timeoutMs }), attempts, lanes, order }),
     run: definition.run.bind(definition),
   });

@@ -15,14 +15,18 @@ test("the README's agent is the file that it says it is", () => {
   expect(read(name as string)).toBe(code);
 });
 
-test("the author's guide's agent is one", async () => {
-  const [, code] = /```ts\n([\s\S]*?)```/.exec(read("docs/author.md")) ?? [];
+test("every agent in the author's guide is one, and its types are right", async () => {
+  const blocks = [...read("docs/author.md").matchAll(/```ts\n\/\/ agents\/([\w-]+)\.ts\n([\s\S]*?)```/g)];
   const folder = mkdtempSync(join(root, "test/support/guide-"));
   try {
-    writeFileSync(join(folder, "greet.ts"), (code as string).replace("../shared/", "../../../shared/"));
+    for (const [, name, code] of blocks as unknown as [string, string, string][])
+      writeFileSync(join(folder, `${name}.ts`), code.replace("../shared/", "../../../shared/"));
+    for (const [, name] of blocks) await loadAgent(name as string, folder);
     expect(await loadAgent("greet", folder)).toMatchObject({
       limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },
     });
+    expect(blocks.length).toBeGreaterThan(3);
+    expect(() => execFileSync(join(root, "node_modules/.bin/tsc"), { cwd: root })).not.toThrow();
   } finally {
     rmSync(folder, { recursive: true });
   }

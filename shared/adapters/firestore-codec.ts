@@ -1,5 +1,5 @@
 import type { Task } from "../task/document.ts";
-import type { SettledPage } from "../task/settled.ts";
+import type { Head } from "../task/journal.ts";
 import { sweepAt } from "../task/sweep.ts";
 
 /**
@@ -38,9 +38,11 @@ export function fromFields(json: unknown, path: string): Task {
 }
 
 export const TASKS = (namespace: string) => `${namespace}-tasks`;
-export const PAGES = (namespace: string) => `${namespace}-settled`;
-export const pageId = (taskId: string, page: number) => `${taskId}.${page}`;
-export const pageFields = (page: SettledPage) => ({ json: JSON.stringify(page) });
+export const HEADS = (namespace: string) => `${namespace}-journals`;
+export const PARTS = (namespace: string) => `${namespace}-parts`;
+export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
+export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.stringify(head) });
+export const partFields = (taskId: string, text: string) => ({ taskId, text });
 
 /** Seconds and nanoseconds of the update time. A revision may come from a message's header, which anyone can write. */
 export function isRevision(text: string): boolean {

@@ -1,7 +1,17 @@
 import { type DocumentSnapshot, Firestore, Timestamp } from "@google-cloud/firestore";
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
-import type { SettledPage } from "../task/settled.ts";
-import { fromFields, isRevision, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
+import type { Head } from "../task/journal.ts";
+import {
+  fromFields,
+  HEADS,
+  headFields,
+  isRevision,
+  PARTS,
+  partFields,
+  partId,
+  TASKS,
+  toFields,
+} from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
 
 export interface FirestoreOptions {
@@ -36,7 +46,8 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   const { projectId, namespace, requestTimeout } = options;
   const db = new Firestore({ projectId, ...identity(options) });
   const tasks = db.collection(TASKS(namespace));
-  const pages = db.collection(PAGES(namespace));
+  const heads = db.collection(HEADS(namespace));
+  const parts = db.collection(PARTS(namespace));
 
   let underWay = 0;
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
@@ -80,14 +91,27 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
       }),
-    putPage: (page) =>
-      ask(`Storing settlements of ${page.taskId}`, async () => {
-        await pages.doc(pageId(page.taskId, page.page)).set(pageFields(page));
+    getHead: (taskId) =>
+      ask(`Reading the journal of ${taskId}`, async () => {
+        const found = await heads.doc(taskId).get();
+        if (!found.exists || !found.updateTime) return undefined;
+        const head = JSON.parse(found.get("json") as string) as Head;
+        return { head, revision: revisionOf(found.updateTime) };
       }),
-    getPage: (taskId, page) =>
-      ask(`Reading settlements of ${taskId}`, async () => {
-        const found = await pages.doc(pageId(taskId, page)).get();
-        return found.exists ? (JSON.parse(found.get("json") as string) as SettledPage) : undefined;
+    putHead: async (head, seen) => {
+      const what = `Writing the journal of ${head.taskId}`;
+      const doc = heads.doc(head.taskId);
+      if (seen === undefined) return write(what, () => doc.create(headFields(head)));
+      return write(what, () => doc.update(headFields(head), { lastUpdateTime: timestampOf(seen) }));
+    },
+    putPart: (taskId, name, text) =>
+      ask(`Storing a part of ${taskId}`, async () => {
+        await parts.doc(partId(taskId, name)).set(partFields(taskId, text));
+      }),
+    getPart: (taskId, name) =>
+      ask(`Reading a part of ${taskId}`, async () => {
+        const found = await parts.doc(partId(taskId, name)).get();
+        return found.exists ? (found.get("text") as string) : undefined;
       }),
     close: async () => {
       // Requests that timed out here are still retried by the client, and closing it under them throws past everyone.

@@ -1,8 +1,18 @@
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
-import type { SettledPage } from "../task/settled.ts";
+import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
-import { fromFields, isRevision, PAGES, pageFields, pageId, TASKS, toFields } from "./firestore-codec.ts";
+import {
+  fromFields,
+  HEADS,
+  headFields,
+  isRevision,
+  PARTS,
+  partFields,
+  partId,
+  TASKS,
+  toFields,
+} from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
 import type { TokenSource } from "./google-token.ts";
 
@@ -38,7 +48,8 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const origin = options.origin ?? "https://firestore.googleapis.com";
   const root = `projects/${projectId}/databases/(default)/documents`;
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
-  const pagePath = (taskId: string, page: number) => `${root}/${PAGES(namespace)}/${pageId(taskId, page)}`;
+  const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
+  const partPath = (taskId: string, name: string) => `${root}/${PARTS(namespace)}/${partId(taskId, name)}`;
 
   const call = async (what: string, path: string, body?: unknown): Promise<unknown> => {
     const request = async (refused?: "refused") => {
@@ -122,16 +133,22 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
             document ? [stored(document) as Stored] : [],
           ),
       ),
-    putPage: async (page) => {
-      await commit(
-        `Storing settlements of ${page.taskId}`,
-        pagePath(page.taskId, page.page),
-        pageFields(page),
-      );
+    getHead: async (taskId) => {
+      const found = await read(`Reading the journal of ${taskId}`, headPath(taskId));
+      if (!found) return undefined;
+      const head = JSON.parse(found.fields?.json?.stringValue as string) as Head;
+      return { head, revision: fromRestTime(found.updateTime) };
     },
-    getPage: async (taskId, page) => {
-      const found = await read(`Reading settlements of ${taskId}`, pagePath(taskId, page));
-      return found ? (JSON.parse(found.fields?.json?.stringValue as string) as SettledPage) : undefined;
+    putHead: (head, seen) => {
+      const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
+      return commit(`Writing the journal of ${head.taskId}`, headPath(head.taskId), headFields(head), guard);
+    },
+    putPart: async (taskId, name, text) => {
+      await commit(`Storing a part of ${taskId}`, partPath(taskId, name), partFields(taskId, text));
+    },
+    getPart: async (taskId, name) => {
+      const found = await read(`Reading a part of ${taskId}`, partPath(taskId, name));
+      return found?.fields?.text?.stringValue as string | undefined;
     },
     close: async () => {},
   };

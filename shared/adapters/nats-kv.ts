@@ -4,14 +4,15 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import type { Revision, Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
-import type { SettledPage } from "../task/settled.ts";
 import { sweepAt } from "../task/sweep.ts";
 import { apiCode, isRefusal } from "./nats-errors.ts";
 import { natsLink } from "./nats-link.ts";
 
 const taskKey = (id: string) => `task.${id}`;
-const pageKey = (id: string, page: number) => `settled.${id}.${page}`;
+const headKey = (id: string) => `journal.${id}`;
+const partKey = (id: string, name: string) => `part.${id}.${name}`;
 const dueKey = (task: Task) => `due.${task.agent}.${task.id}`;
 /** After this an index entry that leads nowhere is removed. */
 const STALE_ENTRY = 120_000;
@@ -110,14 +111,25 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       }
       return found;
     },
-    putPage: async (page) => {
-      const key = pageKey(page.taskId, page.page);
-      await ask(`Storing settlements of ${page.taskId}`, () => bucket.put(key, JSON.stringify(page)));
+    getHead: (taskId) =>
+      ask(`Reading the journal of ${taskId}`, async () => {
+        const entry = await bucket.get(headKey(taskId));
+        return entry?.operation === "PUT"
+          ? { head: entry.json<Head>(), revision: String(entry.revision) }
+          : undefined;
+      }),
+    putHead: (head, seen) => {
+      const key = headKey(head.taskId);
+      const text = JSON.stringify(head);
+      return put(`Writing the journal of ${head.taskId}`, () =>
+        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
+      );
     },
-    getPage: (taskId, page) =>
-      ask(`Reading settlements of ${taskId}`, async () =>
-        (await bucket.get(pageKey(taskId, page)))?.json<SettledPage>(),
-      ),
+    putPart: async (taskId, name, text) => {
+      await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
+    },
+    getPart: (taskId, name) =>
+      ask(`Reading a part of ${taskId}`, async () => (await bucket.get(partKey(taskId, name)))?.string()),
     close: async () => {},
   };
 }

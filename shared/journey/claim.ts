@@ -10,6 +10,7 @@ import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
+import { journalCount } from "./journal.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
 import { silence } from "./silence.ts";
 import { create, type Guard, holding, readThrough, update, type Written } from "./write.ts";
@@ -40,8 +41,14 @@ export async function claim(
     kind: "closed",
     recorded: { word, as, detail },
   });
+  const { crashLimit } = deps.settings;
+  let journaled: number | undefined;
   const decideNow = (task: Task | undefined) =>
-    decide(task, arrival, { now: deps.clock.now(), crashLimit: deps.settings.crashLimit });
+    decide(task, arrival, {
+      now: deps.clock.now(),
+      crashLimit,
+      ...(journaled !== undefined && { journaled }),
+    });
 
   const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
   let seen = firstSight(arrived, delivery) ?? (await readThrough(deps, envelope.id, guard));
@@ -77,6 +84,10 @@ export async function claim(
       }
 
       case "crashLoop": {
+        if (journaled === undefined) {
+          journaled = await journalCount(envelope.id, guard, deps);
+          continue;
+        }
         if (!(await isSilent((seen as HeldTask).task))) break;
         if (!(await wholeBeat(hold, rounds, deps))) break;
         const expiresAt = deps.clock.now() + deps.settings.retention;
@@ -114,7 +125,8 @@ export async function claim(
         if (decision.kind === "create") {
           result = await create(deps, adopted(envelope, holder, mark(deps)), guard);
         } else {
-          const change = changeIf(decision, { type: decision.kind, ...holder });
+          const grown = journaled === undefined ? {} : { journaled };
+          const change = changeIf(decision, { type: decision.kind, ...holder, ...grown });
           result = await update(
             deps,
             seen as Stored,

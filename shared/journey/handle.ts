@@ -43,7 +43,7 @@ export async function handle(
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
   const level =
-    as === "left" ? "error" : as === "failed" || as === "retry" || as === "dead-letter" ? "warn" : "info";
+    as === "left" ? "error" : ["failed", "retry", "dead-letter", "in-doubt"].includes(as) ? "warn" : "info";
   deps.log(level, "task.handled", {
     task: handled.id,
     queue: delivery.queue,
@@ -71,12 +71,16 @@ async function work(
   } catch (error) {
     // Told to stop while waiting. The holder before may still act, so this is no release.
     if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
-    return record(claimed.held, { kind: "handOff", ended: false }, agent, hold, deps);
+    const { journaled } = claimed.held.task;
+    return record(claimed.held, { outcome: { kind: "handOff", ended: false }, journaled }, agent, hold, deps);
   }
-  const outcome = await run(held.task, agent, hold, stop, deps);
+  const { started, journaled } = claimed.held.task;
+  // Everyone before let go, and had nothing to journal.
+  const isNew = started && journaled === 0;
+  const ran = await run(held.task, agent, isNew, hold, stop, deps);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
-  return record(held, outcome, agent, hold, deps);
+  return record(held, ran, agent, hold, deps);
 }
 
 async function bury(

@@ -5,14 +5,14 @@ import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type HeldTask, isMine } from "./claim.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
-import type { Outcome } from "./run.ts";
+import type { Outcome, Ran } from "./run.ts";
 import type { Recorded } from "./settle.ts";
 import { holding, update } from "./write.ts";
 
 /** Writes down how the execution ended, before the broker hears of it. Only a holder whose lease is good may. */
 export async function record(
   held: HeldTask,
-  outcome: Outcome,
+  { outcome, journaled }: Ran,
   agent: Agent,
   hold: Hold,
   deps: Deps,
@@ -25,7 +25,7 @@ export async function record(
     deps,
     held,
     // A bystander may have moved the revision; the claim's token says whether the task is still ours.
-    (task, own) => (isMine(task, token) ? apply(task, ending.event, own) : undefined),
+    (task, own) => (isMine(task, token) ? apply({ ...task, journaled }, ending.event, own) : undefined),
     holding(hold),
   );
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
@@ -89,6 +89,10 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
         word: { kind: "nak", delayMs: 0 },
         as: "handed-off",
       };
+    case "doubt": {
+      const { effect, tries } = outcome;
+      return { event: { type: "doubt", effect, tries }, word: ack, as: "in-doubt", detail: effect };
+    }
     case "cancelled":
       return { event: { type: "cancel", ended: outcome.ended, expiresAt }, word: ack, as: "cancelled" };
     case "abandoned":

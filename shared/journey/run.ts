@@ -1,9 +1,12 @@
-import type { Agent } from "../agent.ts";
+import type { Agent, AgentContext } from "../agent.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../task/errors.ts";
 import { byteLength, type Json, type JsonObject, plainJson } from "../task/json.ts";
+import { callsOf, type Suspension } from "./calls.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
+import { openJournal } from "./journal.ts";
+import { holding } from "./write.ts";
 
 /** How an execution ended. `ended`: the handler's code is over; false when it ignores its signal and still runs. */
 export type Outcome =
@@ -11,21 +14,31 @@ export type Outcome =
   | { readonly kind: "retry"; readonly error: TaskFailure; readonly after?: number; readonly ended: boolean }
   | { readonly kind: "failed"; readonly error: TaskFailure; readonly ended: boolean }
   | { readonly kind: "handOff"; readonly ended: boolean }
+  | Suspension
   | { readonly kind: "cancelled"; readonly ended: boolean }
   | { readonly kind: "abandoned" };
 
-type Ending = { readonly value: unknown } | { readonly thrown: unknown };
+/** An execution that is over, and how far it brought its task's journal. */
+export interface Ran {
+  readonly outcome: Outcome;
+  readonly journaled: number;
+}
 
-/** Runs the handler under the hold's lease. Never throws. */
+type Ending = { readonly value: unknown } | { readonly thrown: unknown } | { readonly suspended: Suspension };
+
+/** Runs the handler under the hold's lease. Never throws. `isNew`: nobody has journaled anything for this task. */
 export async function run(
   task: Running,
   agent: Agent,
+  isNew: boolean,
   hold: Hold,
   stop: AbortSignal,
   deps: Deps,
-): Promise<Outcome> {
+): Promise<Ran> {
+  const { journaled } = task;
   const input = await acceptedInput(agent, task.input);
-  if ("problem" in input) return { kind: "failed", error: failure(input.problem, "input"), ended: true };
+  if ("problem" in input)
+    return { outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true }, journaled };
 
   const over = new AbortController();
   const abort = new AbortController();
@@ -36,28 +49,33 @@ export async function run(
 
   try {
     // Told to stop, or lost, before it began: the handler must not start at all.
-    if (causes.some((signal) => signal.aborted)) return classify({ thrown: undefined }, cause, deps);
-    if (!isHeld(hold)) return { kind: "abandoned" };
-    const handler = execute(task, input.value, agent, watchful(abort.signal, hold), deps);
-    const ending = await Promise.race([handler, aborted(abort.signal)]);
-    const last = ending ?? (await Promise.race([handler, grace(deps, over.signal)]));
-    return classify(last, cause, deps);
+    if (causes.some((signal) => signal.aborted))
+      return { outcome: classify({ thrown: undefined }, cause, deps), journaled };
+    if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journaled };
+    const signal = watchful(abort.signal, hold);
+    const journal = await openJournal(task, agent.version, isNew, holding(hold), deps);
+    const calls = callsOf(task, journal, agent.version, signal, deps);
+    const { step, effect, suspended } = calls;
+    const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
+    const { id, attempts } = task;
+    const { version } = journal;
+    const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, step, effect };
+    const ended = Promise.race([execute(agent, context), suspended.then((why) => ({ suspended: why }))]);
+    const ending = await Promise.race([ended, aborted(abort.signal)]);
+    const last = ending ?? (await Promise.race([ended, grace(deps, over.signal)]));
+    calls.close();
+    return { outcome: classify(last, cause, deps), journaled: journal.count() };
+  } catch (error) {
+    // Only the journal's opening throws: the handler has not begun.
+    return { outcome: classify({ thrown: error }, cause, deps), journaled };
   } finally {
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);
   }
 }
 
-async function execute(
-  task: Running,
-  input: unknown,
-  agent: Agent,
-  signal: AbortSignal,
-  deps: Deps,
-): Promise<Ending> {
+async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {
   try {
-    const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
-    const context = { id: task.id, input, attempt: task.attempts + 1, signal, log };
     return { value: await agent.run(context) };
   } catch (thrown) {
     return { thrown };
@@ -70,9 +88,12 @@ function classify(
   deps: Deps,
 ): Outcome {
   if (!isHeld(cause.hold)) return { kind: "abandoned" };
+  // The journal knew it first: a later holder has opened it.
+  if (ending && "thrown" in ending && isPawlError(ending.thrown, "lease_lost")) return { kind: "abandoned" };
   const ended = ending !== undefined;
   // What a handler still finished after its signal is a result like any other.
   if (ending && "value" in ending) return completed(ending.value, deps);
+  if (ending && "suspended" in ending) return ending.suspended;
   if (cause.hold.cancelled.aborted) return { kind: "cancelled", ended };
   if (cause.stop.aborted) return { kind: "handOff", ended };
   if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };

@@ -15,6 +15,7 @@ export type HandledAs =
   | "failed"
   | "retry"
   | "handed-off"
+  | "in-doubt"
   | "cancelled"
   | "skipped"
   | "surplus"

@@ -3,7 +3,7 @@ import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { byteLength } from "../task/json.ts";
 import { DOCUMENT_LIMIT } from "../task/settings.ts";
-import { pageOut } from "../task/settled.ts";
+import { pageName, pageOut } from "../task/settled.ts";
 import type { Mark } from "../task/transitions.ts";
 import { type Deps, mark, pause } from "./deps.ts";
 import type { Hold } from "./hold.ts";
@@ -106,7 +106,7 @@ async function replace(
   seen: Revision,
 ): Promise<{ kind: "refused" } | { kind: "written"; stored: Stored }> {
   const paged = pageOut(task);
-  if (paged) await deps.store.putPage(paged.page);
+  if (paged) await deps.store.putPart(task.id, pageName(paged.page), JSON.stringify(paged.settled));
   const next = paged?.task ?? task;
   checkSize(next);
   const result: WriteResult = await deps.store.replace(next, seen);
@@ -116,7 +116,7 @@ async function replace(
 }
 
 /** Waits a while after an error that may pass, and throws any other. */
-async function endure(
+export async function endure(
   deps: Deps,
   error: unknown,
   failures: number,

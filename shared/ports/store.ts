@@ -1,5 +1,5 @@
 import type { Task } from "../task/document.ts";
-import type { SettledPage } from "../task/settled.ts";
+import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
 
 /** Opaque: what a guarded write must have seen last. */
@@ -7,6 +7,11 @@ export type Revision = string;
 
 export interface Stored {
   readonly task: Task;
+  readonly revision: Revision;
+}
+
+export interface StoredHead {
+  readonly head: Head;
   readonly revision: Revision;
 }
 
@@ -33,8 +38,14 @@ export interface TaskStore {
     range: { after: number; until: number },
     limit: number,
   ): Promise<Stored[]>;
-  /** Stores a page of old settlements; a page that is already there has the same content and is left alone. */
-  putPage(page: SettledPage): Promise<void>;
-  getPage(taskId: string, page: number): Promise<SettledPage | undefined>;
+  getHead(taskId: string): Promise<StoredHead | undefined>;
+  /** Guarded like a task. Without a revision seen: only if there is none. */
+  putHead(head: Head, seen?: Revision): Promise<WriteResult>;
+  /**
+   * What is too much for a document, stored beside it before the document names it. A name is written with one content
+   * only, so writing it again changes nothing.
+   */
+  putPart(taskId: string, name: string, text: string): Promise<void>;
+  getPart(taskId: string, name: string): Promise<string | undefined>;
   close(): Promise<void>;
 }

@@ -28,6 +28,7 @@ function blank(
     dispatches: 1,
     attempts: 0,
     executions: 0,
+    journaled: 0,
     silentStarts: 0,
     settled: [],
     settledPages: 0,

@@ -24,7 +24,12 @@ export type Decision =
 export function decide(
   task: Task | undefined,
   arrival: Arrival,
-  limits: { now: Millis; crashLimit: number },
+  limits: {
+    now: Millis;
+    crashLimit: number;
+    /** Entries in its journal now, once somebody looked. */
+    journaled?: number;
+  },
 ): Decision {
   if (!task) return arrival.dispatch > 0 ? { kind: "missing" } : { kind: "create" };
   if (isSettled(task, arrival.queue, arrival.seq)) return { kind: "skip" };
@@ -42,7 +47,8 @@ export function decide(
     case "running":
       // Only the carrier's redelivery says that the holder fell silent; another message says nothing of it.
       if (task.queue !== arrival.queue || task.seq !== arrival.seq) return duplicate;
-      if (task.silentStarts >= limits.crashLimit) return { kind: "crashLoop", starts: task.silentStarts };
+      if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
+        return { kind: "crashLoop", starts: task.silentStarts };
       return { kind: "takeover" };
     case "scheduled":
     case "waiting":

@@ -84,6 +84,8 @@ interface Common {
   readonly executions: number;
   /** Starts in a row that ended without a word: the crash loop's counter. */
   readonly silentStarts: number;
+  /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. */
+  readonly journaled: number;
   readonly settled: readonly Settlement[];
   /** Full pages of older settlements, stored beside the document. */
   readonly settledPages: number;
@@ -130,6 +132,8 @@ export interface Waiting extends Common {
 export interface InDoubt extends Common {
   readonly state: "in_doubt";
   readonly effect: string;
+  /** Which try of it. */
+  readonly tries: number;
 }
 export interface Completed extends Common {
   readonly state: "completed";
@@ -152,7 +156,9 @@ export type State = Task["state"];
 
 /** The fields of single states. */
 const OWN = new Set(
-  "state queue seq token runner via started dueAt waitingFor effect result error raw expiresAt".split(" "),
+  "state queue seq token runner via started dueAt waitingFor effect tries result error raw expiresAt".split(
+    " ",
+  ),
 );
 
 /** The fields that every state has, without those of the state it is in. */

@@ -52,6 +52,11 @@ export const errorKinds = {
     meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
     remedy: "Check that NATS_URL is right and the server runs. A submit can be repeated with the same --id.",
   },
+  call_invalid: {
+    disposition: "fail",
+    meaning: "A handler called `step` or `effect` with a wrong name or without a function.",
+    remedy: "Correct the call that the message names.",
+  },
   crash_loop: {
     disposition: "fail",
     meaning: "The process running the task died again and again without finishing it.",
@@ -114,6 +119,18 @@ export const errorKinds = {
     meaning: "The input is over the size limit.",
     remedy: "Keep large values elsewhere and pass a reference, or raise PAWL_INPUT_LIMIT.",
   },
+  journal_full: {
+    disposition: "fail",
+    meaning: "A task's journal has as many entries as one can have.",
+    remedy: "Do more in one step, or split the work into several tasks.",
+  },
+  journal_mismatch: {
+    disposition: "fail",
+    meaning:
+      "The handler does not make the calls that its task's journal has: it was changed while the task was under way, or is not the same on every run.",
+    remedy:
+      "Raise the agent's `version` and keep the old calls for tasks of older ones (docs/author.md). In parallel, give each call a name of its own.",
+  },
   lease_lost: {
     disposition: "abandon",
     meaning: "This runner can no longer prove that the task is its own, so it stopped and wrote nothing.",
@@ -143,7 +160,7 @@ export const errorKinds = {
   },
   result_invalid: {
     disposition: "fail",
-    meaning: "The handler returned something that JSON can't express.",
+    meaning: "The handler, a step or an effect returned something that JSON can't express.",
     remedy: "Return plain data: no functions, cycles, BigInt, NaN, Date, Map or other class instances.",
   },
   result_too_large: {
@@ -155,6 +172,11 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A setting is missing, malformed, or contradicts another.",
     remedy: "Set what the message names.",
+  },
+  step_too_large: {
+    disposition: "fail",
+    meaning: "The result of a step or effect is over 16 MiB.",
+    remedy: "Keep large values elsewhere and return a reference.",
   },
   store_refused: {
     disposition: "fail",

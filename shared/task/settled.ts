@@ -13,20 +13,19 @@ export function settle(settled: readonly Settlement[], entry: Settlement): reado
   return known ? settled : [...settled, entry];
 }
 
-export interface SettledPage {
-  readonly taskId: string;
-  readonly page: number;
-  readonly settled: readonly Settlement[];
-}
+export const pageName = (page: number) => `settled-${page}`;
 
 /**
  * Splits the oldest page off a document that holds too many. The list only ever grows at its end, so page n has the
  * same content whoever writes it: it is stored first, and a crash before the document follows loses nothing.
  */
-export function pageOut(task: Task): { task: Task; page: SettledPage } | undefined {
+export function pageOut(
+  task: Task,
+): { task: Task; page: number; settled: readonly Settlement[] } | undefined {
   if (task.settled.length <= SETTLED_INLINE) return undefined;
   return {
-    page: { taskId: task.id, page: task.settledPages, settled: task.settled.slice(0, SETTLED_PAGE) },
+    page: task.settledPages,
+    settled: task.settled.slice(0, SETTLED_PAGE),
     task: { ...task, settled: task.settled.slice(SETTLED_PAGE), settledPages: task.settledPages + 1 },
   };
 }

@@ -25,6 +25,8 @@ export type TaskEvent =
       runner: string;
       via: string;
       lease: number;
+      /** Entries in the journal, where a takeover looked: silent starts that made progress are no crash loop. */
+      journaled?: number;
     }
   | { type: "start" }
   | { type: "complete"; result: Json; expiresAt: Millis }
@@ -32,7 +34,7 @@ export type TaskEvent =
   | { type: "handOff"; ended: boolean }
   | { type: "sleep"; dueAt: Millis }
   | { type: "wait"; waitingFor: string; dueAt?: Millis }
-  | { type: "doubt"; effect: string }
+  | { type: "doubt"; effect: string; tries: number }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
   | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
   | { type: "requestCancel" }
@@ -106,6 +108,8 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "takeover": {
       // The holder before may still act unless it let go by its own write.
       const started = event.type === "claim" && base.released;
+      const { journaled = base.journaled } = event;
+      const silentStarts = journaled > base.journaled ? 0 : base.silentStarts;
       return {
         ...base,
         state: "running",
@@ -119,7 +123,8 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         lease: started ? event.lease : Math.max(base.lease, event.lease),
         fence: base.fence + 1,
         executions: base.executions + (started ? 1 : 0),
-        silentStarts: base.silentStarts + (started ? 1 : 0),
+        silentStarts: silentStarts + (started ? 1 : 0),
+        journaled,
       };
     }
     case "start":
@@ -170,7 +175,12 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         ...(event.dueAt !== undefined && { dueAt: event.dueAt }),
       };
     case "doubt":
-      return { ...closed(task, "in_doubt", true, mark), state: "in_doubt", effect: event.effect };
+      return {
+        ...closed(task, "in_doubt", true, mark),
+        state: "in_doubt",
+        effect: event.effect,
+        tries: event.tries,
+      };
     case "fail":
       return {
         ...closed(task, "failed", event.ended, mark),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Scheduled, Task } from "../../shared/task/document.ts";
+import { emptyHead } from "../../shared/task/journal.ts";
 import { hashInput, type JsonObject } from "../../shared/task/json.ts";
 import { DOCUMENT_LIMIT } from "../../shared/task/settings.ts";
 import { apply } from "../../shared/task/transitions.ts";
@@ -196,13 +197,33 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       expect(orphans.map((stored) => stored.task.id)).toEqual([first.task.id]);
     });
 
-    test("pages of settlements are kept, and writing one again changes nothing", async () => {
-      const settled = [{ queue: "Q", seq: 1, dispatch: 1, outcome: "completed", at: 1 }] as const;
-      const page = { taskId: "paged", page: 0, settled };
-      await deps.store.putPage(page);
-      await deps.store.putPage(page);
-      expect(await deps.store.getPage("paged", 0)).toEqual(page);
-      expect(await deps.store.getPage("paged", 1)).toBeUndefined();
+    test("parts are kept, and writing one again changes nothing", async () => {
+      const text = `{"é":"${"你".repeat(299_000)}👩"}`;
+      await deps.store.putPart("parted", "settled-0", text);
+      await deps.store.putPart("parted", "settled-0", text);
+      expect(await deps.store.getPart("parted", "settled-0")).toBe(text);
+      expect(await deps.store.getPart("parted", "settled-1")).toBeUndefined();
+    });
+
+    test("a journal's head is created once, and replaced only by who saw it last", async () => {
+      const id = `t-${randomUUID()}`;
+      const head = (stamp: string) => emptyHead(id, 1, 1, stamp);
+      expect(await deps.store.getHead(id)).toBeUndefined();
+      const creates = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => deps.store.putHead(head(`c${i}`))),
+      );
+      const created = creates.find((result) => result.kind === "written");
+      if (created?.kind !== "written") throw new Error("not created");
+      expect(creates.filter((result) => result.kind === "written")).toHaveLength(1);
+      const seen = (await deps.store.getHead(id))?.revision;
+      expect(seen).toBe(created.revision);
+      const writes = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => deps.store.putHead(head(`w${i}`), seen)),
+      );
+      const won = writes.findIndex((result) => result.kind === "written");
+      expect(writes.filter((result) => result.kind === "written")).toHaveLength(1);
+      expect((await deps.store.getHead(id))?.head).toEqual(head(`w${won}`));
+      expect(await deps.store.putHead(head("stale"), seen)).toEqual({ kind: "refused" });
     });
   });
 

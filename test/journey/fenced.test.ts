@@ -51,7 +51,7 @@ test("a holder whose task was taken over can't complete it, however good it beli
   const sure = { check: () => {}, stopBeats: async () => {} } as unknown as Hold;
   const recorded = await record(
     first as HeldTask,
-    { kind: "completed", result: "stale" },
+    { outcome: { kind: "completed", result: "stale" }, journaled: 0 },
     agent,
     sure,
     b.deps,

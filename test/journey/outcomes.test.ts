@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent, Fatal, Retry } from "../../shared/agent.ts";
+import type { Settlement } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
@@ -243,8 +244,8 @@ test("settlements beyond the newest 64 are paged out, and none is lost", async (
   }
   const task = await b.task("t");
   expect(task.settledPages).toBe(1);
-  const page = await b.deps.store.getPage("t", 0);
-  const all = [...(page?.settled ?? []), ...task.settled];
+  const page = JSON.parse((await b.deps.store.getPart("t", "settled-0")) ?? "[]") as Settlement[];
+  const all = [...page, ...task.settled];
   expect(all.map((one) => one.seq)).toEqual(Array.from({ length: 70 }, (_, i) => i + 1));
   expect(all.map((one) => one.outcome)).toEqual(["completed", ...Array(69).fill("duplicate")]);
   expect(task.executions).toBe(1);

@@ -13,7 +13,7 @@ const events: Record<State, TaskEvent[]> = {
   running: [claim],
   scheduled: [claim, { type: "retry", error, dueAt: 99, ended: true }],
   waiting: [claim, { type: "wait", waitingFor: "ok" }],
-  in_doubt: [claim, { type: "doubt", effect: "post" }],
+  in_doubt: [claim, { type: "doubt", effect: "post#1", tries: 1 }],
   completed: [claim, { type: "complete", result: 1, expiresAt: 99 }],
   failed: [claim, { type: "fail", error, countsAttempt: true, ended: true, expiresAt: 99 }],
   cancelled: [claim, { type: "cancel", ended: true, expiresAt: 99 }],

@@ -1,0 +1,179 @@
+import type { Revision, StoredHead } from "../ports/store.ts";
+import type { Running } from "../task/document.ts";
+import { PawlError } from "../task/errors.ts";
+import {
+  type Entry,
+  emptyHead,
+  extended,
+  type Head,
+  isInline,
+  type Kept,
+  splitText,
+} from "../task/journal.ts";
+import { byteLength, type Json, parseJson, plainJson } from "../task/json.ts";
+import { type Deps, uniqueToken } from "./deps.ts";
+import { endure, type Guard } from "./write.ts";
+
+/** A task's journal in the hands of its holder. */
+export interface Journal {
+  /** The agent's version when the journal began. */
+  readonly version: number;
+  /** What was there when it was opened. */
+  readonly entries: readonly Entry[];
+  /** How many entries the head lists by now. */
+  count(): number;
+  /** Resolves when the entry is listed. Throws `lease_lost` when another holder has opened the journal since. */
+  append(entry: Entry): Promise<void>;
+  /** Makes a value ready for an entry: checked, and stored beside the journal where it is large. */
+  keep(value: unknown, what: string): Promise<{ kept: Kept; value: Json | undefined }>;
+  read(kept: Kept): Promise<Json | undefined>;
+}
+
+const LARGEST = 16 * 1024 * 1024;
+
+/**
+ * Opens the journal of a task that is ours. The holder writes its fence to the head before it reads: from then on
+ * nothing that an earlier holder still sends can be listed. Where there is certainly none yet, no head is written
+ * before there is something to list, so a handler without calls costs nothing.
+ */
+export async function openJournal(
+  task: Running,
+  version: number,
+  isNew: boolean,
+  guard: Guard,
+  deps: Deps,
+): Promise<Journal> {
+  const { id, fence } = task;
+  const fresh = emptyHead(id, fence, version, uniqueToken());
+  const opened = isNew ? undefined : await takeOver(fresh, guard, deps);
+  const entries = opened ? await readEntries(opened.head, guard, deps) : [];
+  let head = opened?.head ?? fresh;
+  let revision = opened?.revision;
+
+  const pending: Entry[] = [];
+  let broken: unknown;
+  /** All that waits, in one write. */
+  const flush = async () => {
+    const batch = pending.splice(0);
+    if (batch.length === 0) return;
+    const pageName = `journal-${uniqueToken()}`;
+    const { head: next, page } = extended(head, batch, uniqueToken(), pageName);
+    if (page) await putPart(id, pageName, JSON.stringify(page), guard, deps);
+    revision = await putHead(next, revision, guard, deps);
+    head = next;
+  };
+  let turn: Promise<void> = Promise.resolve();
+
+  return {
+    version: head.version,
+    entries,
+    count: () => head.count,
+    append: (entry) => {
+      pending.push(entry);
+      turn = turn.then(async () => {
+        // What could not be listed is unknown from then on: nothing may be listed after it.
+        if (broken) throw broken;
+        await flush().catch((error: unknown) => {
+          broken = error;
+          throw error;
+        });
+      });
+      const mine = turn;
+      turn = mine.catch(() => {});
+      return mine;
+    },
+    keep: async (value, what) => {
+      if (value === undefined) return { kept: {}, value };
+      const plain = plainJson(value, what, "result_invalid");
+      const text = JSON.stringify(plain);
+      if (isInline(text)) return { kept: { value: plain }, value: plain };
+      const bytes = byteLength(text);
+      if (bytes > LARGEST)
+        throw new PawlError("step_too_large", `${what} has ${bytes} bytes; ${LARGEST} is the most`);
+      const parts: string[] = [];
+      for (const part of splitText(text)) {
+        const name = `value-${uniqueToken()}`;
+        await putPart(id, name, part, guard, deps);
+        parts.push(name);
+      }
+      return { kept: { parts }, value: plain };
+    },
+    read: async ({ value, parts }) => {
+      if (!parts) return structuredClone(value);
+      const texts = await Promise.all(parts.map((name) => getPart(id, name, guard, deps)));
+      return parseJson(texts.join(""), `A journaled value of task ${id}`, "journal_mismatch");
+    },
+  };
+}
+
+/** How far a task's journal has come: what tells a crash loop from slow progress. */
+export async function journalCount(taskId: string, guard: Guard, deps: Deps): Promise<number> {
+  return (await persist(taskId, guard, deps, () => deps.store.getHead(taskId)))?.head.count ?? 0;
+}
+
+async function takeOver(fresh: Head, guard: Guard, deps: Deps): Promise<StoredHead> {
+  for (;;) {
+    const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
+    if (found && found.head.fence > fresh.fence) throw stale(fresh);
+    if (found?.head.stamp === fresh.stamp) return found;
+    const head = found ? { ...found.head, fence: fresh.fence, stamp: fresh.stamp } : fresh;
+    const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
+    if (result.kind === "written") return { head, revision: result.revision };
+  }
+}
+
+async function readEntries(head: Head, guard: Guard, deps: Deps): Promise<Entry[]> {
+  const pages = await Promise.all(
+    head.pages.map(async (name) => JSON.parse(await getPart(head.taskId, name, guard, deps)) as Entry[]),
+  );
+  return [...pages.flat(), ...head.recent];
+}
+
+/** One link of the chain, seen through. Refused, or unanswered, it is looked for by its stamp. */
+async function putHead(head: Head, first: Revision | undefined, guard: Guard, deps: Deps): Promise<Revision> {
+  let seen = first;
+  for (let failures = 0; ; ) {
+    guard();
+    try {
+      const result = await deps.store.putHead(head, seen);
+      if (result.kind === "written") return result.revision;
+    } catch (error) {
+      failures = await endure(deps, error, failures, head.taskId, guard);
+    }
+    const found = await persist(head.taskId, guard, deps, () => deps.store.getHead(head.taskId));
+    if (found?.head.stamp === head.stamp) return found.revision;
+    // Left by a holder that opened it and listed nothing.
+    if (seen === undefined && found?.head.count === 0 && found.head.fence < head.fence) {
+      seen = found.revision;
+      continue;
+    }
+    // Nobody but a later holder writes here: where the head is not as we left it, the task is not ours.
+    if (found?.revision !== seen) throw stale(head);
+  }
+}
+
+function stale({ taskId, fence }: Head): PawlError {
+  return new PawlError("lease_lost", `Task ${taskId}: a holder after fence ${fence} has opened its journal`);
+}
+
+function putPart(taskId: string, name: string, text: string, guard: Guard, deps: Deps): Promise<void> {
+  return persist(taskId, guard, deps, () => deps.store.putPart(taskId, name, text));
+}
+
+async function getPart(taskId: string, name: string, guard: Guard, deps: Deps): Promise<string> {
+  const text = await persist(taskId, guard, deps, () => deps.store.getPart(taskId, name));
+  if (text !== undefined) return text;
+  throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
+}
+
+/** Until the store answers or the guard gives up. For what may be asked twice. */
+async function persist<T>(taskId: string, guard: Guard, deps: Deps, ask: () => Promise<T>): Promise<T> {
+  for (let failures = 0; ; ) {
+    guard();
+    try {
+      return await ask();
+    } catch (error) {
+      failures = await endure(deps, error, failures, taskId, guard);
+    }
+  }
+}

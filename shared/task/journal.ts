@@ -1,0 +1,217 @@
+import { PawlError } from "./errors.ts";
+import type { Json } from "./json.ts";
+
+/** What an entry keeps: a small value in the entry, a large one in parts beside the journal. Neither: undefined. */
+export interface Kept {
+  readonly value?: Json;
+  readonly parts?: readonly string[];
+}
+
+/** Where in the handler a call was made. */
+export interface Place {
+  /** Name and ordinal: the third call of "read" is "read#3". */
+  readonly key: string;
+  /** How many calls the handler had made before. */
+  readonly at: number;
+  /** Nothing else was under way, so the calls before this one are the same on every run of the same code. */
+  readonly alone: boolean;
+}
+
+/**
+ * What a handler did, in the order in which it was stored. An effect begins with its intent; "undone" says that a try
+ * certainly did not happen, "unsure" that it is over and nobody knows.
+ */
+export type Entry =
+  | (Place & Kept & { readonly kind: "step" })
+  | (Place & { readonly kind: "intent" })
+  | (Kept & { readonly kind: "receipt"; readonly key: string })
+  | { readonly kind: "undone" | "unsure"; readonly key: string; readonly why: string };
+
+/**
+ * The journal's one mutable document: a chain of compare-and-set writes. An entry exists once the head lists it; older
+ * ones are paged out, so that a long journal costs no more per entry than a short one.
+ */
+export interface Head {
+  readonly v: 1;
+  readonly taskId: string;
+  /** The newest holder that opened it: an older one's append names a revision that is gone. */
+  readonly fence: number;
+  /** The agent's version when the journal began. */
+  readonly version: number;
+  readonly stamp: string;
+  readonly count: number;
+  readonly pages: readonly string[];
+  readonly recent: readonly Entry[];
+}
+
+export function emptyHead(taskId: string, fence: number, version: number, stamp: string): Head {
+  return { v: 1, taskId, fence, version, stamp, count: 0, pages: [], recent: [] };
+}
+
+const RECENT_ENTRIES = 50;
+const RECENT_CHARS = 48_000;
+export const MOST_ENTRIES = 20_000;
+
+/** The head with more entries. `page` must be stored under its name first: the entries that make room. */
+export function extended(
+  head: Head,
+  added: readonly Entry[],
+  stamp: string,
+  pageName: string,
+): { head: Head; page?: readonly Entry[] } {
+  const count = head.count + added.length;
+  if (count > MOST_ENTRIES) {
+    throw new PawlError(
+      "journal_full",
+      `Task ${head.taskId}'s journal would have ${count} entries; ${MOST_ENTRIES} is the most`,
+    );
+  }
+  const recent = [...head.recent, ...added];
+  const isFull = recent.length > RECENT_ENTRIES || JSON.stringify(recent).length > RECENT_CHARS;
+  if (!isFull || head.recent.length === 0) return { head: { ...head, stamp, count, recent } };
+  return {
+    page: head.recent,
+    head: { ...head, stamp, count, pages: [...head.pages, pageName], recent: added },
+  };
+}
+
+/** Up to here a value is kept in its entry. */
+const INLINE_CHARS = 8_000;
+/** In UTF-16 units, of which none takes more than three bytes: a part stays below every store's megabyte. */
+const PART_CHARS = 300_000;
+
+export function isInline(text: string): boolean {
+  return text.length <= INLINE_CHARS;
+}
+
+export function splitText(text: string): string[] {
+  const parts: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + PART_CHARS, text.length);
+    // Half of a surrogate pair is no text that a store could keep.
+    if (to < text.length && /[\ud800-\udbff]/.test(text[to - 1] as string)) to--;
+    parts.push(text.slice(from, to));
+    from = to;
+  }
+  return parts;
+}
+
+export type CallKind = "step" | "effect";
+
+/** What the journal knows of a call. An effect whose last try was begun and never closed is "open". */
+export interface Known {
+  readonly kind: CallKind;
+  /** How often an effect was begun. */
+  readonly tries: number;
+  readonly place: Place;
+  readonly state: "done" | "open" | "unsure" | "undone";
+  readonly kept: Kept;
+}
+
+/** Folds entries into what is known by key. */
+export function known(entries: readonly Entry[]): Map<string, Known> {
+  const byKey = new Map<string, Known>();
+  for (const entry of entries) {
+    switch (entry.kind) {
+      case "step":
+        byKey.set(entry.key, { kind: "step", place: entry, tries: 1, state: "done", kept: entry });
+        break;
+      case "intent": {
+        const tries = (byKey.get(entry.key)?.tries ?? 0) + 1;
+        byKey.set(entry.key, { kind: "effect", place: entry, tries, state: "open", kept: {} });
+        break;
+      }
+      case "receipt":
+      case "undone":
+      case "unsure": {
+        const before = byKey.get(entry.key);
+        if (!before)
+          throw new PawlError(
+            "journal_mismatch",
+            `The journal has a ${entry.kind} of ${entry.key} without its intent`,
+          );
+        const state = entry.kind === "receipt" ? "done" : entry.kind;
+        byKey.set(entry.key, { ...before, state, kept: entry.kind === "receipt" ? entry : {} });
+        break;
+      }
+      default:
+        entry satisfies never;
+    }
+  }
+  return byKey;
+}
+
+/** The signal by which a person answers for one try of an effect: the next try, in doubt again, is a new question. */
+export function resolutionName(key: string, tries: number): string {
+  return `effect ${key} try ${tries}`;
+}
+
+export interface Call extends Place {
+  readonly known?: Known;
+  /** Its result is about to be given to the handler. */
+  leave(): void;
+}
+
+/** Follows a handler through its journal. */
+export interface Trail {
+  enter(kind: CallKind, name: string): Call;
+}
+
+/**
+ * Calls are found by name and ordinal. That the code still is the one that wrote the journal is checked wherever it
+ * can be known: a call with nothing else under way comes after the same calls on every run, so what the journal has in
+ * its place must be this very call. Among calls in parallel the order may differ from run to run, and is not checked.
+ */
+export function trail(
+  entries: readonly Entry[],
+  versions: { readonly journal: number; readonly agent: number },
+): Trail {
+  const byKey = known(entries);
+  const byPlace = new Map<number, Known>();
+  for (const one of byKey.values()) if (one.place.alone) byPlace.set(one.place.at, one);
+  const ordinals = new Map<string, number>();
+  let made = 0;
+  let underWay = 0;
+
+  const mismatch = (at: number, here: string, there: string) =>
+    new PawlError(
+      "journal_mismatch",
+      `Call ${at + 1} of the handler is ${here}, but in this task's journal it is ${there}. ` +
+        `The journal was begun by version ${versions.journal} of the agent, and this is version ${versions.agent}`,
+    );
+
+  return {
+    enter: (kind, name) => {
+      checkName(kind, name);
+      const ordinal = (ordinals.get(name) ?? 0) + 1;
+      ordinals.set(name, ordinal);
+      const key = `${name}#${ordinal}`;
+      const place = { key, at: made++, alone: underWay === 0 };
+      const mine = byKey.get(key);
+      const there = byPlace.get(place.at);
+      const here = `${kind} ${key}`;
+      if (mine && mine.kind !== kind) throw mismatch(place.at, here, `${mine.kind} ${key}`);
+      if (place.alone && there && there.place.key !== key)
+        throw mismatch(place.at, here, `${there.kind} ${there.place.key}`);
+      if (place.alone && mine?.place.alone && mine.place.at !== place.at)
+        throw mismatch(place.at, here, `call ${mine.place.at + 1}`);
+      underWay++;
+      let left = false;
+      const leave = () => {
+        if (!left) underWay--;
+        left = true;
+      };
+      return { ...place, ...(mine && { known: mine }), leave };
+    },
+  };
+}
+
+function checkName(kind: CallKind, name: unknown): void {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to refuse
+  if (typeof name === "string" && /^[^#\u0000-\u001f\u007f]{1,128}$/.test(name)) return;
+  const shown = JSON.stringify(name) ?? typeof name;
+  throw new PawlError(
+    "call_invalid",
+    `The name of a ${kind} is ${shown.slice(0, 200)}; it should be a text of 1 to 128 characters without # and control characters`,
+  );
+}
