@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { defineAgent } from "../shared/agent.ts";
 
 /** Gives back what it got: for first steps and smoke tests. */

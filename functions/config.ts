@@ -1,3 +1,4 @@
+import { parseDuration } from "../shared/task/duration.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
 import { type Settings, settingsFrom, settingVariables } from "../shared/task/settings.ts";
 
@@ -11,18 +12,29 @@ export interface Config {
   readonly settings: Settings;
   readonly nats: {
     readonly url: string;
+    /** A path, or the file's content where there are no files. */
     readonly credsFile?: string;
+    readonly creds?: string;
     readonly user?: string;
     readonly password?: string;
   };
   readonly store: StoreKind;
   readonly project?: string;
   readonly emulatorHost?: string;
+  /** A service account's key: a path, or the file's content. */
   readonly keyFile?: string;
+  readonly key?: string;
+  /** What a caller of POST /run has to know. */
+  readonly runSecret?: string;
+  /** Where agents' functions are woken; {agent} stands for the name. */
+  readonly wakeUrl?: string;
+  /** Longest run of one invocation, in milliseconds. The platform's own where it is not set. */
+  readonly timeLimit?: number;
 }
 
 /** Variables that are not read here but are Pawl's own. */
-const OTHERS = /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|DRILL_\w+|DEMO_\w+)$/;
+const OTHERS =
+  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|DRILL_\w+|DEMO_\w+)$/;
 
 /** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
@@ -42,8 +54,39 @@ export function configFrom(env: Env): Config {
   const settings = attempt(() => settingsFrom(env));
   const nats = attempt(() => natsFrom(env));
   const store = attempt(() => storeFrom(env));
-  if (!settings || !nats || !store || problems.length > 0) throw invalid(problems.join("\n"));
-  return { settings, nats, ...store };
+  const functions = attempt(() => functionsFrom(env));
+  if (!settings || !nats || !store || !functions || problems.length > 0) throw invalid(problems.join("\n"));
+  return { settings, nats, ...store, ...functions };
+}
+
+const SHORTEST_SECRET = 16;
+
+function functionsFrom(env: Env): Pick<Config, "runSecret" | "wakeUrl" | "timeLimit"> {
+  const { PAWL_RUN_SECRET: runSecret, PAWL_WAKE_URL: wakeUrl, PAWL_TIME_LIMIT } = env;
+  if (runSecret && runSecret.length < SHORTEST_SECRET) {
+    throw invalid(
+      `PAWL_RUN_SECRET has ${runSecret.length} characters. Use ${SHORTEST_SECRET} or more, such as the output of: openssl rand -hex 32`,
+    );
+  }
+  if (wakeUrl && !/^https?:\/\/[^\s]+$/.test(wakeUrl)) {
+    throw invalid(
+      `PAWL_WAKE_URL is ${JSON.stringify(wakeUrl)}. It should be the address of an agent's POST /run, such as https://pawl-{agent}.example.com/run`,
+    );
+  }
+  if (wakeUrl && !runSecret)
+    throw invalid(
+      "PAWL_WAKE_URL is set without PAWL_RUN_SECRET, which the functions ask for. Set both, or neither",
+    );
+  const timeLimit = PAWL_TIME_LIMIT ? parseDuration(PAWL_TIME_LIMIT) : undefined;
+  if (PAWL_TIME_LIMIT && !timeLimit)
+    throw invalid(
+      `PAWL_TIME_LIMIT is ${JSON.stringify(PAWL_TIME_LIMIT)}; it should be a duration such as "15m"`,
+    );
+  return {
+    ...(runSecret && { runSecret }),
+    ...(wakeUrl && { wakeUrl }),
+    ...(timeLimit && { timeLimit }),
+  };
 }
 
 function invalid(message: string): PawlError {
@@ -75,7 +118,8 @@ function natsFrom(env: Env): Config["nats"] {
     throw invalid("NATS_PASSWORD is set without NATS_USER. Set both, or neither");
   return {
     url: NATS_URL,
-    ...(NATS_CREDS && { credsFile: NATS_CREDS }),
+    ...(NATS_CREDS &&
+      (/BEGIN NATS USER JWT/.test(NATS_CREDS) ? { creds: NATS_CREDS } : { credsFile: NATS_CREDS })),
     ...(NATS_USER && NATS_PASSWORD && { user: NATS_USER, password: NATS_PASSWORD }),
   };
 }
@@ -100,6 +144,9 @@ function storeFrom(env: Env): Omit<Config, "settings" | "nats"> {
     store,
     project: GOOGLE_CLOUD_PROJECT,
     ...(FIRESTORE_EMULATOR_HOST && { emulatorHost: FIRESTORE_EMULATOR_HOST }),
-    ...(GOOGLE_APPLICATION_CREDENTIALS && { keyFile: GOOGLE_APPLICATION_CREDENTIALS }),
+    ...(GOOGLE_APPLICATION_CREDENTIALS &&
+      (GOOGLE_APPLICATION_CREDENTIALS.trimStart().startsWith("{")
+        ? { key: GOOGLE_APPLICATION_CREDENTIALS }
+        : { keyFile: GOOGLE_APPLICATION_CREDENTIALS })),
   };
 }

@@ -1,12 +1,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import {
-  type ConnectionOptions,
-  credsAuthenticator,
-  type NatsConnection,
-  wsconnect,
-} from "@nats-io/nats-core";
+import { type NatsConnection, wsconnect } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import {
@@ -21,8 +16,9 @@ import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
-import { type Settings, timing } from "../shared/task/settings.ts";
 import type { Config } from "./config.ts";
+import { natsOptions, notConnected } from "./connect.ts";
+import { waker } from "./wake.ts";
 
 export interface Wired extends Deps, AsyncDisposable {
   readonly nc: NatsConnection;
@@ -36,11 +32,13 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const store = await openStore(config, nc);
     const bus = await jetstreamBus(nc, settings);
     const runner = `${hostname()}-${process.pid}`;
+    const { wake, done } = waker(config, log);
     const close = async () => {
+      await done();
       await store.close();
       await bus.close();
     };
-    return { store, bus, clock: systemClock, log, settings, runner, nc, [Symbol.asyncDispose]: close };
+    return { store, bus, clock: systemClock, log, settings, runner, wake, nc, [Symbol.asyncDispose]: close };
   } catch (error) {
     await nc.close();
     throw error;
@@ -51,41 +49,16 @@ export async function connectNats({
   nats,
   settings,
 }: Pick<Config, "nats" | "settings">): Promise<NatsConnection> {
-  const { url, credsFile, user, password } = nats;
+  const { url, credsFile, creds } = nats;
   if (credsFile !== undefined) await readCreds(credsFile);
-  const options: ConnectionOptions = {
-    servers: url,
-    name: "pawl",
-    // A server that does not offer TLS is refused, before any password is sent.
-    ...(/^tls:/.test(url) && { tls: {} }),
-    maxReconnectAttempts: -1,
-    // A password that is being rotated is a reason to try again, not to live on without a connection.
-    ignoreAuthErrorAbort: true,
-    reconnectTimeWait: 250,
-    timeout: settings.requestTimeout,
-    ...halfOpen(settings),
-    // Read again at each connect: the file may have been renewed.
-    ...(credsFile !== undefined && { authenticator: credsAuthenticator(renewable(credsFile)) }),
-    ...(user !== undefined && { user, pass: password }),
-  };
+  const text = creds === undefined ? undefined : new TextEncoder().encode(creds);
+  const source = credsFile === undefined ? text && (() => text) : renewable(credsFile);
+  const options = natsOptions({ nats, settings }, source);
   try {
     return await (/^wss?:/.test(url) ? wsconnect(options) : connect(options));
   } catch (error) {
-    const reason = messageOf(error);
-    const isAuth = /authorization|authentication/i.test(reason);
-    throw new PawlError(
-      isAuth ? "bus_refused" : "bus_unavailable",
-      isAuth
-        ? `NATS at ${shown(url)} refused the identity: ${reason}. Check NATS_CREDS, or NATS_USER and NATS_PASSWORD`
-        : `NATS at ${shown(url)} can't be reached: ${reason}. Check NATS_URL and that the server runs`,
-      { cause: error },
-    );
+    throw notConnected(error, url);
   }
-}
-
-/** A connection that is open on our side only must be noticed before the lease ends, not after six minutes. */
-function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | "maxPingOut"> {
-  return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
 }
 
 /** The file's content at each connect; the last good one while it can't be read, because it is being written. */
@@ -108,13 +81,8 @@ async function readCreds(path: string): Promise<void> {
   });
 }
 
-/** Without what might be a password. */
-function shown(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, "//…@");
-}
-
 async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore> {
-  const { store: kind, settings, project: projectId = "", emulatorHost, keyFile } = config;
+  const { store: kind, settings, project: projectId = "", emulatorHost } = config;
   const { namespace, requestTimeout } = settings;
   switch (kind) {
     case "nats-kv":
@@ -123,7 +91,7 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
       const options = { projectId, namespace, requestTimeout };
       if (emulatorHost)
         return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
-      const token = serviceAccountToken(await readKey(keyFile as string));
+      const token = serviceAccountToken((await readKey(config)) as ServiceAccount);
       return firestoreRest({ ...options, token });
     }
     case "firestore": {
@@ -131,8 +99,8 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
       if (emulatorHost) process.env.METADATA_SERVER_DETECTION ??= "none";
       // Loaded only when chosen: it takes half a second.
       const { firestoreGrpc } = await import("../shared/adapters/firestore-grpc.ts");
-      const key = keyFile && !emulatorHost ? { credentials: await readKey(keyFile) } : {};
-      const identity = emulatorHost ? { emulatorHost } : key;
+      const credentials = emulatorHost ? undefined : await readKey(config);
+      const identity = emulatorHost ? { emulatorHost } : credentials && { credentials };
       const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
       // Its first request blocks this process for as long as a lease may last: before there is one.
       await store.get("warm-up").catch(() => undefined);
@@ -143,12 +111,14 @@ async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore>
   }
 }
 
-async function readKey(path: string): Promise<ServiceAccount> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
+async function readKey({ key, keyFile }: Config): Promise<ServiceAccount | undefined> {
+  if (key !== undefined) return parseServiceAccount(key, "GOOGLE_APPLICATION_CREDENTIALS");
+  if (keyFile === undefined) return undefined;
+  const text = await readFile(keyFile, "utf8").catch((error: unknown) => {
     throw new PawlError(
       "setting_invalid",
-      `GOOGLE_APPLICATION_CREDENTIALS=${path} can't be read: ${messageOf(error)}`,
+      `GOOGLE_APPLICATION_CREDENTIALS=${keyFile} can't be read: ${messageOf(error)}`,
     );
   });
-  return parseServiceAccount(text, path);
+  return parseServiceAccount(text, keyFile);
 }

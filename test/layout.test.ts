@@ -29,7 +29,7 @@ const rules: { layer: RegExp; may: RegExp }[] = [
   },
   { layer: /^shared\/agent\.ts$/, may: /^(shared\/task\/|@standard-schema\/spec$)/ },
   { layer: /^agents\//, may: /^(shared\/agent\.ts$|[^./@][\w-]*$)/ },
-  { layer: /^functions\//, may: /^(shared\/|functions\/|node:|@)/ },
+  { layer: /^functions\//, may: /^(shared\/|functions\/|node:|pawl:|@)/ },
 ];
 
 test("imports point one way only", () => {

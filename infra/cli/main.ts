@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/config.ts";
+import { addBuild } from "./build.ts";
+import { addDeploy } from "./deploy.ts";
+import { addDev } from "./dev.ts";
 import { sayError, sayJson } from "./output.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
@@ -20,6 +23,7 @@ Environment:
   GOOGLE_APPLICATION_CREDENTIALS  path of a service account's key, for both firestore stores
   FIRESTORE_EMULATOR_HOST         host:port of an emulator instead
   PAWL_NAMESPACE                  prefix of streams, subjects and collections (pawl)
+  PAWL_WAKE_URL, PAWL_RUN_SECRET  where a submit wakes the agent's function, and what it asks for
   PAWL_AGENTS_DIR                 folder of agent files (agents/)
 Timing and limits, with their defaults: docs/settings.md
 
@@ -46,6 +50,9 @@ const config = () => configFrom(process.env);
 addRun(program, config);
 addSubmit(program, config);
 addStatus(program, config);
+addBuild(program);
+addDeploy(program);
+addDev(program);
 
 try {
   await program.parseAsync();

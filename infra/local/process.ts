@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const GUARD = fileURLToPath(new URL("guard.sh", import.meta.url));
@@ -23,6 +24,7 @@ export async function startServer(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  hear?: (line: string) => void,
 ): Promise<ServerProcess> {
   const child: ChildProcess = spawn("/bin/sh", [GUARD, command, ...args], {
     stdio: ["pipe", "pipe", "pipe", "ignore", "pipe"],
@@ -35,8 +37,10 @@ export async function startServer(
     output = (output + chunk.toString()).slice(-16_000);
     for (const listener of listeners) listener();
   };
-  child.stdout?.on("data", keep);
-  child.stderr?.on("data", keep);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", keep);
+    if (stream && hear) createInterface(stream).on("line", hear);
+  }
   child.stdin?.on("error", () => {});
   const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
   const pid = await new Promise<number>((resolve, reject) => {

@@ -16,6 +16,8 @@ export interface Deps {
   readonly settings: Settings;
   /** Who writes: in histories, and on running documents. */
   readonly runner: string;
+  /** Tells the agent's function that there is something in its queue, without waiting for it. */
+  readonly wake?: (agent: string) => void;
 }
 
 export function uniqueToken(): string {

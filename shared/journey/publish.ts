@@ -39,7 +39,10 @@ export async function publish(
   for (let failures = 0, unknown = false; ; ) {
     try {
       const result = await deps.bus.publish(queue, message);
-      if (result.kind === "stored") return {};
+      if (result.kind === "stored") {
+        deps.wake?.(stored.task.agent);
+        return {};
+      }
       const seen = await look(deps, stored, queue, result);
       if (seen === "there") return { stoppedBy: result.kind === "duplicate" ? "window" : "subject" };
       if (seen === "moved-on") return { stoppedBy: "document" };

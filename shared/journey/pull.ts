@@ -5,8 +5,11 @@ import type { Queue } from "../task/names.ts";
 import { type Deps, pause } from "./deps.ts";
 import { type Handled, handle } from "./handle.ts";
 
-/** "once": at most one message. "drain": until the queue is empty. "forever": until told to stop. */
-export type PullMode = "once" | "drain" | "forever";
+/**
+ * "once": at most one message. "drain": until the queue is empty. "idle": until there is nothing to take, which may be
+ * because another runner holds the lane. "forever": until told to stop.
+ */
+export type PullMode = "once" | "drain" | "idle" | "forever";
 
 /** A lost pull (its server restarted) costs at most this much idling. */
 const PULL_WAIT = 5_000;
@@ -40,6 +43,7 @@ export async function pullLane(
       });
       waiting = undefined;
       if (!delivery) {
+        if (mode === "idle" && failures === 0) break;
         if (failures > 0) await pause(deps, failures, stop);
         continue;
       }
@@ -49,7 +53,7 @@ export async function pullLane(
         break;
       }
       const prefetch = () => {
-        if (mode === "forever" && !stop.aborted) waiting ??= pull();
+        if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
       };
       onHandled(await handle(delivery, queue, agent, stop, deps, prefetch));
       if (mode === "once") break;

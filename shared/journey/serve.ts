@@ -25,7 +25,8 @@ export async function serve(
     queueOf({ agent: name, lane }, deps),
   );
   for (const queue of queues) {
-    for (const change of await ensureQueue(deps, queue, "correct"))
+    // A function is woken every minute, and its deploy has corrected what is there.
+    for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
       deps.log("info", "queue.ensured", { change });
   }
   const tally: Tally = {};
@@ -45,9 +46,9 @@ export async function serve(
     await Promise.allSettled(lanes);
     if (broken.signal.aborted) throw broken.signal.reason;
   } else {
-    await sweep.once(stop);
+    if (mode !== "idle") await sweep.once(stop);
     const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, onHandled);
-    if (mode === "drain") await Promise.all(queues.map(lane));
+    if (mode !== "once") await Promise.all(queues.map(lane));
     else for (const queue of queues) if (Object.keys(tally).length === 0) await lane(queue);
   }
   return tally;

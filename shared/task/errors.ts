@@ -52,6 +52,11 @@ export const errorKinds = {
     meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
     remedy: "Check that NATS_URL is right and the server runs. A submit can be repeated with the same --id.",
   },
+  bundle_too_large: {
+    disposition: "fail",
+    meaning: "An agent function's bundle for Workers is over its size limit: a large bundle starts slowly.",
+    remedy: "Import less in the agent: the message names what takes most.",
+  },
   call_invalid: {
     disposition: "fail",
     meaning: "A handler called `step` or `effect` with a wrong name or without a function.",
@@ -62,6 +67,16 @@ export const errorKinds = {
     meaning: "The process running the task died again and again without finishing it.",
     remedy:
       "Look at the platform's logs for what kills it: memory, time limits, an uncaught exception. Then submit the work under another id.",
+  },
+  deploy_failed: {
+    disposition: "fail",
+    meaning: "A program that a deploy runs (wrangler, gcloud) failed.",
+    remedy: "Read its output above. Deploying again is safe.",
+  },
+  deploy_incomplete: {
+    disposition: "fail",
+    meaning: "Something that a deploy needs is missing: a login, a secret, a program. Nothing was changed.",
+    remedy: "Run the commands that the message names, then deploy again.",
   },
   document_missing: {
     disposition: "fail",

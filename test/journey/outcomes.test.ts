@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent, Fatal, Retry } from "../../shared/agent.ts";
 import type { Settlement } from "../../shared/task/document.ts";

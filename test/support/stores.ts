@@ -3,7 +3,7 @@ import { inject } from "vitest";
 import type { Config, StoreKind } from "../../functions/config.ts";
 import { STORES } from "../../functions/config.ts";
 import { type Wired, wire } from "../../functions/wire.node.ts";
-import { type LocalNats, startNats } from "../../infra/local/nats-server.ts";
+import { type LocalNats, type LocalNatsOptions, startNats } from "../../infra/local/nats-server.ts";
 import type { Log, LogFields } from "../../shared/ports/log.ts";
 import { makeSettings, type Settings } from "../../shared/task/settings.ts";
 
@@ -13,8 +13,8 @@ export const hasEmulator = emulatorHost !== "";
 /** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
 export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
 
-export function testNats(): Promise<LocalNats> {
-  return startNats({ binary: inject("natsServer") });
+export function testNats(options: LocalNatsOptions = {}): Promise<LocalNats> {
+  return startNats({ binary: inject("natsServer"), ...options });
 }
 
 export interface Logged {

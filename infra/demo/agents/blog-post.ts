@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { defineAgent } from "../../../shared/agent.ts";
 
 /** Stands in for an agent whose work can't be taken back: every run "publishes" another post. */

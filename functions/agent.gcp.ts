@@ -1,0 +1,4 @@
+import { job } from "./agent.ts";
+import { gcpJob } from "./gcp.ts";
+
+gcpJob(job);

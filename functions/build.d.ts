@@ -1,0 +1,12 @@
+/** What the build puts into a bundle: see infra/build.ts. */
+declare module "pawl:agent" {
+  /** The one agent of this function. */
+  const agent: import("../shared/agent.ts").Agent;
+  export default agent;
+  export const name: string;
+}
+
+declare module "pawl:agents" {
+  /** All agents of the project, without their code. */
+  export const agents: readonly { readonly name: string; readonly lanes: number }[];
+}

@@ -1,0 +1,48 @@
+import { type ConnectionOptions, credsAuthenticator } from "@nats-io/nats-core";
+import { messageOf, PawlError } from "../shared/task/errors.ts";
+import { type Settings, timing } from "../shared/task/settings.ts";
+import type { Config } from "./config.ts";
+
+/** The same connection on every platform; the transport is chosen by who connects. `creds`: asked at each connect. */
+export function natsOptions(
+  { nats, settings }: Pick<Config, "nats" | "settings">,
+  creds?: () => Uint8Array,
+): ConnectionOptions {
+  const { url, user, password } = nats;
+  return {
+    servers: url,
+    name: "pawl",
+    // A server that does not offer TLS is refused, before any password is sent.
+    ...(/^tls:/.test(url) && { tls: {} }),
+    maxReconnectAttempts: -1,
+    // A password that is being rotated is a reason to try again, not to live on without a connection.
+    ignoreAuthErrorAbort: true,
+    reconnectTimeWait: 250,
+    timeout: settings.requestTimeout,
+    ...halfOpen(settings),
+    ...(creds && { authenticator: credsAuthenticator(creds) }),
+    ...(user !== undefined && { user, pass: password }),
+  };
+}
+
+/** A connection that is open on our side only must be noticed before the lease ends, not after six minutes. */
+function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | "maxPingOut"> {
+  return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
+}
+
+export function notConnected(error: unknown, url: string): PawlError {
+  const reason = messageOf(error);
+  const isAuth = /authorization|authentication/i.test(reason);
+  return new PawlError(
+    isAuth ? "bus_refused" : "bus_unavailable",
+    isAuth
+      ? `NATS at ${shown(url)} refused the identity: ${reason}. Check NATS_CREDS, or NATS_USER and NATS_PASSWORD`
+      : `NATS at ${shown(url)} can't be reached: ${reason}. Check NATS_URL and that the server runs`,
+    { cause: error },
+  );
+}
+
+/** Without what might be a password. */
+function shown(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, "//…@");
+}

@@ -1,0 +1,4 @@
+import { gcpJob } from "./gcp.ts";
+import { job } from "./reconcile.ts";
+
+gcpJob(job);

@@ -1,0 +1,44 @@
+import { type Config, configFrom } from "./config.ts";
+import { logOf } from "./log.ts";
+import { answerRun, type Job, logged, timeBudget } from "./run.ts";
+import { wire } from "./wire.worker.ts";
+
+/** Cloudflare ends a cron invocation after this long. */
+const CRON_LIMIT = 15 * 60_000;
+/** And what a request left behind, this long after its answer. */
+const AFTERWARDS = 30_000;
+
+interface Context {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+/** A job as a Worker: woken by cron and by POST /run. One connection per invocation, closed at its end. */
+export function workerJob(job: Job) {
+  const log = logOf(job.name);
+  const work = async (config: Config, limitMs: number): Promise<object> => {
+    const budget = timeBudget(config, limitMs);
+    await using deps = await wire(config, log);
+    return await job.run(deps, budget);
+  };
+  return {
+    fetch: (request: Request, env: object, context: Context): Promise<Response> =>
+      answerRun(request, () => configFrom(stringsOf(env)), log, {
+        timeLimit: CRON_LIMIT,
+        afterwards: AFTERWARDS,
+        work: (...args) => {
+          const running = logged(job, work(...args), log);
+          context.waitUntil(running.catch(() => {}));
+          return running;
+        },
+      }),
+    scheduled: async (_event: unknown, env: object): Promise<void> => {
+      const config = configFrom(stringsOf(env));
+      await logged(job, work(config, config.timeLimit ?? CRON_LIMIT), log);
+    },
+  };
+}
+
+/** Variables and secrets; other bindings are the agent's own. */
+export function stringsOf(env: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => typeof value === "string"));
+}

@@ -1,0 +1,146 @@
+import { relative, resolve } from "node:path";
+import { configFrom, type Env } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { ensureQueue, queueOf } from "../../shared/journey/dispatch.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import { PawlError } from "../../shared/task/errors.ts";
+import { streamName } from "../../shared/task/names.ts";
+import { loadAgent } from "../agents.ts";
+import { type Built, buildFunction, type FunctionKind, kib, kindOf, type Target } from "../build/build.ts";
+import { type Commands, shown } from "./commands.ts";
+
+/** One function on its way to a platform. */
+export interface Deployment {
+  readonly function: string;
+  readonly kind: FunctionKind;
+  readonly built: Built;
+  /** When the platform wakes it. None for the API, which answers requests. */
+  readonly cron?: string;
+  readonly commands: Commands;
+}
+
+export interface DeployOptions {
+  readonly target: Target;
+  readonly env?: string;
+  readonly dryRun: boolean;
+  /** False: streams and consumers are left alone, for machines that can't reach NATS. */
+  readonly ensure: boolean;
+}
+
+/** What a platform knows of itself. */
+export interface Platform {
+  /** Settings as the function will see them, without secrets. Where they come from, for messages. */
+  readonly settings: Env;
+  readonly source: string;
+  /** Names of variables that the platform keeps as secrets. */
+  readonly secrets: readonly string[];
+  /** Finds what is missing, before anything is changed: each with the command that mends it. */
+  missing(deployment: Pick<Deployment, "function" | "commands">): Promise<readonly string[]>;
+  deploy(deployment: Deployment): Promise<string>;
+}
+
+const CRON: Record<FunctionKind, string | undefined> = {
+  agent: "* * * * *",
+  dispatch: "* * * * *",
+  reconcile: "0 6 * * 1",
+  api: undefined,
+};
+
+export interface Deployed {
+  readonly function: string;
+  readonly target: Target;
+  readonly service: string;
+  readonly dryRun: boolean;
+  readonly bundle: { readonly file: string; readonly bytes: number; readonly gzip: number };
+  readonly commands: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Checks, ensures, builds, deploys: in this order, so that what fails early has changed nothing. */
+export async function deploy(
+  name: string,
+  options: DeployOptions,
+  platform: Platform,
+  commands: Commands,
+  agents: string,
+  tell: (line: string) => void,
+): Promise<Deployed> {
+  const { target, dryRun } = options;
+  const kind = kindOf(name);
+  const warnings = checkSettings(platform, dryRun);
+  for (const warning of warnings) tell(`! ${warning}`);
+  const missing = dryRun ? [] : await platform.missing({ function: name, commands });
+  if (missing.length > 0) throw new PawlError("deploy_incomplete", missing.join("\n"));
+  if (kind === "agent") await ensureQueues(name, agents, platform, options, tell);
+  const built = await buildFunction(name, target, agents, resolve("dist"));
+  const file = relative(process.cwd(), built.file);
+  tell(`built ${file} (${kib(built.gzip)} KiB gzipped), with ${platform.source}`);
+  const cron = CRON[kind];
+  const service = await platform.deploy({ function: name, kind, built, commands, ...(cron && { cron }) });
+  return {
+    function: name,
+    target,
+    service,
+    dryRun,
+    bundle: { file, bytes: built.bytes, gzip: built.gzip },
+    commands: commands.made.map(shown),
+    warnings,
+  };
+}
+
+/** Contradictions are found here, not by a function that fails at night. Placeholders may stay for a dry run. */
+function checkSettings({ settings, secrets, source }: Platform, dryRun: boolean): string[] {
+  const placeholders = Object.entries(settings)
+    .filter(([, value]) => /\bexample\.com\b|^your-/.test(value ?? ""))
+    .map(([name, value]) => `${name} in ${source} is still the placeholder ${value}`);
+  if (placeholders.length > 0 && !dryRun) {
+    throw new PawlError("setting_invalid", `${placeholders.join("\n")}\nWrite your own there`);
+  }
+  configFrom({
+    ...settings,
+    ...Object.fromEntries(secrets.map((name) => [name, STAND_IN[name] ?? "x".repeat(32)])),
+  });
+  return placeholders;
+}
+
+/** Values of secrets stay where they are; these only tell the checks that they will be there. */
+const STAND_IN: Record<string, string> = {
+  NATS_CREDS: "-----BEGIN NATS USER JWT-----",
+  GOOGLE_APPLICATION_CREDENTIALS: "{}",
+};
+
+async function ensureQueues(
+  name: string,
+  agents: string,
+  { settings }: Platform,
+  { dryRun, ensure }: DeployOptions,
+  tell: (line: string) => void,
+): Promise<void> {
+  const { lanes } = (await loadAgent(name, agents)).limits;
+  // Who deploys connects with an identity of their own, from their environment.
+  const { NATS_URL = settings.NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = process.env;
+  const own = { NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD, PAWL_STORE: "nats-kv" };
+  const config = configFrom({ ...pick(settings, /^PAWL_(?!STORE|WAKE_URL)/), ...own });
+  const queues = Array.from({ length: lanes }, (_, lane) => ({
+    namespace: config.settings.namespace,
+    agent: name,
+    lane,
+    generation: config.settings.generation,
+  }));
+  if (dryRun || !ensure) {
+    if (ensure) tell(`would ensure ${queues.map(streamName).join(", ")} at ${NATS_URL}`);
+    return;
+  }
+  await using deps = await wire(config, quiet);
+  for (const { agent, lane } of queues) {
+    const queue = queueOf({ agent, lane }, deps);
+    const changes = await ensureQueue(deps, queue, "correct");
+    tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);
+  }
+}
+
+const quiet: Log = () => {};
+
+export function pick(env: Env, names: RegExp): Env {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));
+}

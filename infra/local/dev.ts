@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { configFrom } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { ensureQueue, queueOf } from "../../shared/journey/dispatch.ts";
+import { messageOf } from "../../shared/task/errors.ts";
+import { agentNames, loadAgent } from "../agents.ts";
+import { buildFunction, OWN_FUNCTIONS, ROOT } from "../build/build.ts";
+import { HOW_TO_GET, startEmulator } from "./emulator.ts";
+import { startNats } from "./nats-server.ts";
+import { startWorkerd } from "./workerd.ts";
+
+/** The whole of Pawl on this machine. */
+export interface DevStack extends AsyncDisposable {
+  readonly urls: Readonly<Record<string, string>>;
+  /** For commands that are to reach it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Bundles anew, and has workerd start over with them. A bundle that can't be built leaves the last good ones. */
+  rebuild(): Promise<void>;
+}
+
+export async function startDev(
+  agents: string,
+  cronEvery: number,
+  tell: (line: string) => void,
+  hear: (line: string) => void,
+): Promise<DevStack> {
+  await using started = new AsyncDisposableStack();
+  const nats = started.use(await startNats({ tell }));
+  const emulator = await startEmulator();
+  if (emulator) started.use(emulator);
+  else tell(`No Firestore emulator here, so documents are kept in NATS KV. Get it: ${HOW_TO_GET}`);
+  const store = emulator
+    ? { PAWL_STORE: "firestore", GOOGLE_CLOUD_PROJECT: "pawl-dev", FIRESTORE_EMULATOR_HOST: emulator.host }
+    : { PAWL_STORE: "nats-kv" };
+  const secret = { PAWL_RUN_SECRET: crypto.randomUUID() };
+  const names = await agentNames(agents);
+  await ensureAll(names, agents, { NATS_URL: nats.url, ...store });
+
+  const functions = [...names, ...OWN_FUNCTIONS];
+  const build = () =>
+    Promise.all(functions.map((name) => buildFunction(name, "cloudflare", agents, join(ROOT, "dist/dev"))));
+  const vars = { NATS_URL: nats.wsUrl, ...store, ...secret };
+  const workerd = started.use(await startWorkerd(await build(), { vars, watch: true, hear }));
+  const timer = setInterval(() => {
+    for (const name of [...names, "dispatch"])
+      workerd.cron(name).catch((error: unknown) => tell(`cron of ${name}: ${messageOf(error)}`));
+  }, cronEvery);
+  started.defer(() => clearInterval(timer));
+  const all = started.move();
+  return {
+    urls: workerd.urls,
+    env: { NATS_URL: nats.url, ...store, ...secret, PAWL_WAKE_URL: `${workerd.front}/{agent}/run` },
+    rebuild: async () => {
+      const begun = Date.now();
+      try {
+        await build();
+        tell(`rebuilt in ${Date.now() - begun} ms`);
+      } catch (error) {
+        tell(`not rebuilt: ${messageOf(error)}`);
+      }
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+async function ensureAll(
+  names: readonly string[],
+  agents: string,
+  env: Record<string, string>,
+): Promise<void> {
+  await using deps = await wire(configFrom(env), () => {});
+  for (const name of names) {
+    const { lanes } = (await loadAgent(name, agents)).limits;
+    for (let lane = 0; lane < lanes; lane++)
+      await ensureQueue(deps, queueOf({ agent: name, lane }, deps), "correct");
+  }
+}

@@ -1,0 +1,124 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { unstable_readConfig } from "wrangler";
+import { ROOT } from "../build/build.ts";
+import { freePort, startServer, untilReady } from "./process.ts";
+
+/** The program itself: the package's command is a script that starts it, and signals would reach only that. */
+const { default: BINARY } = createRequire(import.meta.url)("workerd") as { default: string };
+
+export interface LocalFunction {
+  readonly name: string;
+  /** Its bundle. */
+  readonly file: string;
+}
+
+/** Functions in one workerd, from the bundles that would be deployed, with the flags that wrangler.toml names. */
+export interface LocalWorkerd extends AsyncDisposable {
+  readonly pid: number;
+  /** Every function under its name: <front>/<function>/… */
+  readonly front: string;
+  readonly urls: Readonly<Record<string, string>>;
+  /** Fires a function's cron, and resolves when that invocation is over. */
+  cron(name: string): Promise<{ outcome: string }>;
+  readonly exited: Promise<number | null>;
+}
+
+export interface LocalWorkerdOptions {
+  readonly vars: Readonly<Record<string, string>>;
+  /** Starts anew when a bundle changes. */
+  readonly watch?: boolean;
+  /** Every line that it prints. */
+  readonly hear?: (line: string) => void;
+}
+
+export async function startWorkerd(
+  functions: readonly LocalFunction[],
+  { vars, watch = false, hear }: LocalWorkerdOptions,
+): Promise<LocalWorkerd> {
+  const folder = await mkdtemp(join(tmpdir(), "pawl-workerd-"));
+  const ports = new Map<string, number>();
+  for (const { name } of [...functions, FRONT]) ports.set(name, await freePort());
+  const file = join(folder, "config.capnp");
+  await writeFile(join(folder, "front.js"), FRONT_SOURCE);
+  await writeFile(file, configOf(functions, vars, ports, folder), { mode: 0o600 });
+  const args = ["serve", "--experimental", ...(watch ? ["--watch"] : []), file];
+  const server = await startServer(BINARY, args, process.env, hear);
+  const accepts = () => Promise.all([...ports.values()].map(isOpen)).then((open) => open.every(Boolean));
+  await untilReady(server, "workerd", accepts, 15_000);
+  const address = (name: string) => `http://127.0.0.1:${ports.get(name)}`;
+  return {
+    pid: server.pid,
+    front: address(FRONT.name),
+    urls: Object.fromEntries(functions.map(({ name }) => [name, address(name)])),
+    cron: async (name) =>
+      (await fetch(`${address(FRONT.name)}/${name}/cron`)).json() as Promise<{ outcome: string }>,
+    exited: server.exited,
+    [Symbol.asyncDispose]: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** In front of them all: one address for every function, and cron triggers, which come from outside of workerd. */
+const FRONT = { name: "pawl-front" };
+const FRONT_SOURCE = `export default {
+  async fetch(request, env) {
+    const url = new URL(request.url);
+    const [, name, ...path] = url.pathname.split("/");
+    if (!env[name]) return new Response("no such function", { status: 404 });
+    if (path[0] === "cron") return Response.json(await env[name].scheduled({ cron: "* * * * *" }));
+    url.pathname = path.join("/");
+    return env[name].fetch(new Request(url, request));
+  },
+};
+`;
+
+function configOf(
+  functions: readonly LocalFunction[],
+  vars: Readonly<Record<string, string>>,
+  ports: ReadonlyMap<string, number>,
+  folder: string,
+): string {
+  const { compatibility_date: date, compatibility_flags: flags } = unstable_readConfig({
+    config: join(ROOT, "wrangler.toml"),
+  });
+  const text = JSON.stringify;
+  const worker = (file: string, bindings: readonly string[], more: readonly string[] = []) => `(
+      modules = [(name = "index.js", esModule = embed ${text(relative(folder, file))})],
+      compatibilityDate = ${text(date)}, compatibilityFlags = [${[...flags, ...more].map((flag) => text(flag)).join(", ")}],
+      bindings = [${bindings.join(", ")}])`;
+  const values = Object.entries(vars).map(([name, value]) => `(name = ${text(name)}, text = ${text(value)})`);
+  const services = functions.map(({ name }) => `(name = ${text(name)}, service = ${text(name)})`);
+  const workers = [
+    ...functions.map(({ name, file }) => [name, worker(file, values)] as const),
+    [FRONT.name, worker(join(folder, "front.js"), services, ["service_binding_extra_handlers"])] as const,
+  ];
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+    ${workers.map(([name, one]) => `(name = ${text(name)}, worker = ${one})`).join(",\n    ")}
+  ],
+  sockets = [
+    ${[...ports].map(([name, port]) => `(name = ${text(name)}, address = "127.0.0.1:${port}", http = (), service = ${text(name)})`).join(",\n    ")}
+  ]
+);
+`;
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    const end = (open: boolean) => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+}

@@ -1,0 +1,152 @@
+import { afterAll, expect, test } from "vitest";
+import type { Target } from "../../infra/build/build.ts";
+import { freePort } from "../../infra/local/process.ts";
+import { dispatchDue, queueOf } from "../../shared/journey/dispatch.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
+import { testNats, wired, world } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const out = builds();
+afterAll(() => out[Symbol.dispose]());
+
+/** A server that can be asked who is connected. */
+async function countingNats() {
+  const port = await freePort();
+  const nats = await testNats({ config: `http: "127.0.0.1:${port}"` });
+  const count = async () => {
+    const varz = (await (await fetch(`http://127.0.0.1:${port}/varz`)).json()) as {
+      connections: number;
+      total_connections: number;
+    };
+    return { open: varz.connections, ever: varz.total_connections };
+  };
+  return { nats, count };
+}
+
+async function stage(target: Target, vars: Record<string, string> = {}, given = {}) {
+  const { nats, count } = await countingNats();
+  const w = world(nats, "nats-kv", given);
+  const deps = await wired(w.config);
+  await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+  const deployed = await deploy(await out.build("walker", target), varsOf(w, target, vars));
+  const outside = await witness();
+  return {
+    nats,
+    count,
+    deps,
+    deployed,
+    outside,
+    walk: (id: string, input = {}) =>
+      submit(deps, { agent: "walker", lanes: 1, id, input: { url: outside.url, ...input } }),
+    state: async (id: string) => (await deps.store.get(id))?.task.state,
+    [Symbol.asyncDispose]: async () => {
+      for (const one of [deployed, outside, deps, nats]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("Workers: one connection per invocation, closed at its end, also when it fails", async () => {
+  await using s = await stage("cloudflare");
+  const before = await s.count();
+  for (let i = 0; i < 3; i++) expect((await post(s.deployed.url)).status).toBe(200);
+  await until("they are closed", async () => (await s.count()).open === before.open);
+  expect((await s.count()).ever - before.ever).toBe(3);
+  // The bucket is gone: the invocation fails after it has connected.
+  const jsm = await (await import("@nats-io/jetstream")).jetstreamManager(s.deps.nc);
+  for (const stream of await jsm.streams.list().next()) await jsm.streams.delete(stream.config.name);
+  await post(s.deployed.url);
+  await until("closed again", async () => (await s.count()).open === before.open);
+});
+
+test("Workers: asked to answer at once it does, and works on", async () => {
+  await using s = await stage("cloudflare");
+  await s.walk("t", { steps: 2, ms: 300 });
+  const answer = await post(s.deployed.url, { prefer: "respond-async" });
+  expect([answer.status, await answer.json()]).toEqual([202, { accepted: true }]);
+  expect(await s.state("t")).not.toBe("completed");
+  await until("t is completed", async () => (await s.state("t")) === "completed");
+});
+
+test("Cloud Run: the connection is kept between invocations, and heals itself", async () => {
+  await using s = await stage("gcp");
+  await post(s.deployed.url);
+  const before = await s.count();
+  for (let i = 0; i < 3; i++) {
+    await s.walk(`t${i}`);
+    expect((await post(s.deployed.url)).status).toBe(200);
+  }
+  expect((await s.count()).ever).toBe(before.ever);
+  await s.nats.halt("SIGKILL");
+  await s.nats.restart();
+  await until("the test is connected again", async () => s.walk("after").catch(() => undefined));
+  await until("after is completed", async () => {
+    await post(s.deployed.url);
+    return (await s.state("after")) === "completed";
+  });
+});
+
+test("Cloud Run: told to end, it hands off its task and ends well", async () => {
+  await using s = await stage("gcp", {}, { ackWait: 6_000, stopGrace: 1_500, requestTimeout: 500 });
+  await s.walk("t", { steps: 50, ms: 200 });
+  const answer = post(s.deployed.url).then(
+    (one) => one.json(),
+    () => "cut",
+  );
+  await until("it walks", async () => s.outside.seen.length >= 2);
+  process.kill(s.deployed.pid, "SIGTERM");
+  expect(await s.deployed.exited).toBe(0);
+  expect((await s.deps.store.get("t"))?.task).toMatchObject({
+    state: "dispatched",
+    released: true,
+    attempts: 0,
+  });
+  await answer;
+});
+
+test.each(["cloudflare", "gcp"] as const)(
+  "a time limit that leaves no time for work is refused: %s",
+  async (target) => {
+    await using s = await stage(target, { PAWL_TIME_LIMIT: "5s" });
+    const answer = await post(s.deployed.url);
+    expect([answer.status, await answer.json()]).toMatchObject([
+      500,
+      {
+        code: "setting_invalid",
+        detail: expect.stringMatching(/time limit of 5000 ms leaves nothing for work/),
+      },
+    ]);
+  },
+);
+
+test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", async (target) => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  for (const agent of ["walker", "recorder", "stepper"])
+    await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
+  const vars = varsOf(w, target);
+  await using dispatch = await deploy(await out.build("dispatch", target), vars);
+  await using reconcile = await deploy(await out.build("reconcile", target), vars);
+  await using api = await deploy(await out.build("api", target), vars);
+  // Rolled back to scheduled, because its queue was away: due at once.
+  const broken = {
+    ...deps,
+    bus: { ...deps.bus, publish: () => Promise.reject(Object.assign(new Error("full"), {})) },
+  };
+  await submit(broken, { agent: "walker", lanes: 1, id: "t", input: {} }).catch(() => {});
+  expect((await deps.store.get("t"))?.task.state).toBe("scheduled");
+  const dispatched = await post(dispatch.url);
+  expect(await dispatched.json()).toEqual({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
+  expect((await deps.store.get("t"))?.task.state).toBe("dispatched");
+  expect(await dispatchDue(deps, "walker")).toBe(0);
+  const counted = (await (await post(reconcile.url)).json()) as { queues: Record<string, unknown> };
+  expect(Object.values(counted.queues)).toContainEqual({ pending: 1, inFlight: 0 });
+  const health = await fetch(`${api.url}/health`);
+  expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
+  expect((await fetch(`${api.url}/v1/tasks`)).status).toBe(404);
+  await nats.halt();
+  const sick = await fetch(`${api.url}/health`);
+  expect(sick.status).toBe(503);
+  expect(JSON.stringify(await sick.json())).not.toContain(SECRET);
+});
