@@ -8,5 +8,9 @@ declare module "pawl:agent" {
 
 declare module "pawl:agents" {
   /** All agents of the project, without their code. */
-  export const agents: readonly { readonly name: string; readonly lanes: number }[];
+  export const agents: readonly {
+    readonly name: string;
+    readonly lanes: number;
+    readonly dispatchTimeout: number;
+  }[];
 }

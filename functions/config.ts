@@ -30,11 +30,13 @@ export interface Config {
   readonly wakeUrl?: string;
   /** Longest run of one invocation, in milliseconds. The platform's own where it is not set. */
   readonly timeLimit?: number;
+  /** The model's API. */
+  readonly model?: { readonly apiKey: string; readonly baseUrl?: string };
 }
 
 /** Variables that are not read here but are Pawl's own. */
 const OTHERS =
-  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|DRILL_\w+|DEMO_\w+)$/;
+  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
 
 /** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
@@ -56,7 +58,9 @@ export function configFrom(env: Env): Config {
   const store = attempt(() => storeFrom(env));
   const functions = attempt(() => functionsFrom(env));
   if (!settings || !nats || !store || !functions || problems.length > 0) throw invalid(problems.join("\n"));
-  return { settings, nats, ...store, ...functions };
+  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl } = env;
+  const model = apiKey && { model: { apiKey, ...(baseUrl && { baseUrl }) } };
+  return { settings, nats, ...store, ...functions, ...model };
 }
 
 const SHORTEST_SECRET = 16;

@@ -7,9 +7,9 @@ export const job: Job = {
   name: "dispatch",
   run: async (deps, stop) => {
     const dispatched: Record<string, number> = {};
-    for (const { name } of agents) {
+    for (const { name, dispatchTimeout } of agents) {
       if (stop.aborted) break;
-      dispatched[name] = await dispatchDue(deps, name, stop);
+      dispatched[name] = await dispatchDue(deps, name, stop, dispatchTimeout);
     }
     return { dispatched };
   },

@@ -22,6 +22,23 @@ export async function agentNames(folder: string): Promise<string[]> {
     .sort();
 }
 
+/** What may be known of an agent without its code. */
+export interface KnownAgent {
+  readonly name: string;
+  readonly lanes: number;
+  readonly dispatchTimeout: number;
+}
+
+export async function knownAgents(folder: string): Promise<KnownAgent[]> {
+  const names = await agentNames(folder);
+  return Promise.all(
+    names.map(async (name) => {
+      const { lanes, dispatchTimeout } = (await loadAgent(name, folder)).limits;
+      return { name, lanes, dispatchTimeout };
+    }),
+  );
+}
+
 export async function loadAgent(name: string, folder: string): Promise<Agent> {
   const names = await agentNames(folder);
   if (names.includes(name)) checkAgentName(name);

@@ -1,11 +1,12 @@
 /** The one module that agents import. What is not exported here is free to change. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Cost } from "./task/cost.ts";
 import { parseDuration } from "./task/duration.ts";
 import { PawlError } from "./task/errors.ts";
 import type { Json, JsonObject } from "./task/json.ts";
 
-export { Fatal, Retry } from "./task/errors.ts";
-export type { Json, JsonObject };
+export { Fatal, Retry, ToolError } from "./task/errors.ts";
+export type { Cost, Json, JsonObject };
 
 export interface Limits {
   /** Longest run of one attempt, from the handler's start: "20m". None by default. */
@@ -14,6 +15,12 @@ export interface Limits {
   readonly attempts?: number;
   /** How many tasks of this agent run at once, at most: each lane is a queue. 1 by default. */
   readonly lanes?: number;
+  /** Delays between attempts: the first, doubling up to the longest. "1s" and "5m" by default. */
+  readonly backoff?: { readonly first?: string; readonly longest?: string };
+  /** The most that a task's model calls may cost, in dollars, all attempts together. None by default. */
+  readonly budgetUsd?: number;
+  /** How long a dispatched task may be without a runner before somebody looks whether its message is there. "1m" by default. */
+  readonly dispatchTimeout?: string;
   /** "strict": a failing task holds its lane until it is done, so that those behind it stay in order. */
   readonly order?: "loose" | "strict";
 }
@@ -29,6 +36,54 @@ export interface Effect<Receipt> {
   verify?(key: string): Receipt | undefined | Promise<Receipt | undefined>;
   /** The receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
+}
+
+/** Something that a model can ask for. Made by `tool({…})`. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly input: StandardSchemaV1;
+  readonly inputSchema: JsonObject;
+  readonly readOnly: boolean;
+  readonly honoursKey?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
+  readonly run: (input: any, key: string) => unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly verify?: (input: any, key: string) => unknown;
+}
+
+export interface LlmRequest {
+  readonly model: string;
+  /** The first message; or `messages`, as the Messages API has them. */
+  readonly prompt?: string;
+  readonly messages?: readonly Json[];
+  readonly system?: string;
+  readonly tools?: readonly Tool[];
+  /** Longest answer of one turn, in tokens. 8192 by default; the budget sets it aside before each turn. */
+  readonly maxTokens?: number;
+  /** Turns before it is given up. 25 by default. */
+  readonly maxTurns?: number;
+  /** "return": take an answer that reached maxTokens as it is. "fail" by default. */
+  readonly onMaxTokens?: "fail" | "return";
+  /** Anything else of the Messages API: thinking, tool_choice, stop_sequences, … */
+  readonly parameters?: JsonObject;
+}
+
+export interface LlmAnswer {
+  readonly text: string;
+  readonly stopReason: string;
+  readonly content: readonly JsonObject[];
+  /** The whole conversation, to go on with. */
+  readonly messages: readonly Json[];
+  readonly model: string;
+  readonly cost: Cost;
+}
+
+/** A task that another one submitted. */
+export interface Child {
+  readonly id: string;
+  /** Suspends until the child is over. Throws `child_failed` unless it completed. */
+  result(): Promise<Json>;
 }
 
 export interface AgentContext<Input> {
@@ -48,6 +103,19 @@ export interface AgentContext<Input> {
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Stores the intent, runs it, stores the receipt. See `Effect` for what happens after a crash in between. */
   effect<T>(name: string, effect: Effect<T>): Promise<T>;
+  /** Asks a model, with tools, until it has answered. Every turn is stored, and never paid again. */
+  llm(name: string, request: LlmRequest): Promise<LlmAnswer>;
+  /** Suspends the task until a person approves. Throws when it is rejected, or not answered in time. */
+  approval(
+    name: string,
+    options?: { summary?: string; timeout?: string },
+  ): Promise<{ by: string; note?: string }>;
+  /** Suspends the task until the event comes, however early it came. Undefined when it did not come in time. */
+  waitFor<T = Json>(event: string, options?: { timeout?: string }): Promise<T | undefined>;
+  /** Suspends the task for that long: "30m". */
+  sleep(duration: string): Promise<void>;
+  /** Submits a task of another agent: one for each key, however often this handler starts. */
+  submit(agent: string, input: JsonObject, options: { key: string }): Promise<Child>;
 }
 
 export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
@@ -69,6 +137,9 @@ export interface Agent {
     readonly attempts: number;
     readonly lanes: number;
     readonly order: "loose" | "strict";
+    readonly backoff: { readonly first: number; readonly longest: number };
+    readonly budgetUsd?: number;
+    readonly dispatchTimeout: number;
   };
   // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
   readonly run: (context: AgentContext<any>) => Promise<unknown> | unknown;
@@ -97,7 +168,16 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
       "left out, or inside limits: there is no such field",
     );
   if (!Number.isInteger(version) || version < 1) throw wrong("version", version, "a whole number from 1");
-  const { timeout, attempts = 3, lanes = 1, order = "loose", ...unknown } = definition.limits ?? {};
+  const {
+    timeout,
+    attempts = 3,
+    lanes = 1,
+    order = "loose",
+    backoff,
+    budgetUsd,
+    dispatchTimeout,
+    ...unknown
+  } = definition.limits ?? {};
   const [extra] = Object.keys(unknown);
   if (extra)
     throw wrong(
@@ -105,8 +185,18 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
       (unknown as Record<string, unknown>)[extra],
       "left out: there is no such limit",
     );
-  const timeoutMs = typeof timeout === "string" ? parseDuration(timeout) : undefined;
-  if (timeout !== undefined && !timeoutMs) throw wrong("limits.timeout", timeout, 'a duration such as "20m"');
+  const millis = (field: string, text: unknown, example: string): number | undefined => {
+    const ms = typeof text === "string" ? parseDuration(text) : undefined;
+    if (text !== undefined && !ms) throw wrong(`limits.${field}`, text, `a duration such as "${example}"`);
+    return ms;
+  };
+  const timeoutMs = millis("timeout", timeout, "20m");
+  const first = millis("backoff.first", backoff?.first, "1s") ?? 1_000;
+  const longest = millis("backoff.longest", backoff?.longest, "5m") ?? Math.max(first, 300_000);
+  if (longest < first)
+    throw wrong("limits.backoff.longest", backoff?.longest, "no shorter than backoff.first");
+  if (budgetUsd !== undefined && !(typeof budgetUsd === "number" && budgetUsd > 0))
+    throw wrong("limits.budgetUsd", budgetUsd, "a number of dollars above 0");
   if (!Number.isInteger(attempts) || attempts < 1)
     throw wrong("limits.attempts", attempts, "a whole number from 1");
   if (!Number.isInteger(lanes) || lanes < 1 || lanes > MAX_LANES) {
@@ -117,7 +207,63 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     kind: "pawl.agent" as const,
     ...(definition.input && { input: definition.input }),
     version,
-    limits: Object.freeze({ ...(timeoutMs && { timeout: timeoutMs }), attempts, lanes, order }),
+    limits: Object.freeze({
+      ...(timeoutMs && { timeout: timeoutMs }),
+      attempts,
+      lanes,
+      order,
+      backoff: { first, longest },
+      ...(budgetUsd !== undefined && { budgetUsd }),
+      dispatchTimeout: millis("dispatchTimeout", dispatchTimeout, "1m") ?? 60_000,
+    }),
     run: definition.run.bind(definition),
+  });
+}
+
+export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
+  readonly name: string;
+  /** What the model is told of it. */
+  readonly description: string;
+  /** Any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give `inputSchema`. */
+  readonly input: Schema;
+  readonly inputSchema?: JsonObject;
+  /** It only reads: run as a step, and what it throws is told to the model. Else it is an effect. */
+  readonly readOnly?: boolean;
+  readonly honoursKey?: boolean;
+  /** To throw `ToolError` says that nothing happened, and tells the model why. */
+  run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
+  verify?(
+    input: StandardSchemaV1.InferOutput<Schema>,
+    key: string,
+  ): Result | undefined | Promise<Result | undefined>;
+}
+
+/** Schemas that can say themselves as JSON Schema: https://standardschema.dev/json-schema. */
+interface JsonSchemaSource {
+  readonly "~standard": {
+    readonly jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
+  };
+}
+
+export function tool<Schema extends StandardSchemaV1, Result>(
+  definition: ToolDefinition<Schema, Result>,
+): Tool {
+  const { name, description, input, readOnly = false, honoursKey, run, verify } = definition;
+  const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
+  if (typeof run !== "function") throw wrong("run should be a function");
+  if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
+  const source = (input as unknown as JsonSchemaSource)["~standard"].jsonSchema;
+  const { inputSchema = source?.input({ target: "draft-2020-12" }) as JsonObject | undefined } = definition;
+  if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
+  return Object.freeze({
+    name,
+    description,
+    input,
+    inputSchema,
+    readOnly,
+    ...(honoursKey !== undefined && { honoursKey }),
+    run: run.bind(definition),
+    ...(verify && { verify: verify.bind(definition) }),
   });
 }

@@ -22,10 +22,13 @@ function imports(file: string): string[] {
 const rules: { layer: RegExp; may: RegExp }[] = [
   { layer: /^shared\/task\//, may: /^shared\/task\// },
   { layer: /^shared\/ports\//, may: /^shared\/(task|ports)\// },
-  { layer: /^shared\/journey\//, may: /^shared\/((task|ports|journey)\/|agent\.ts)/ },
+  {
+    layer: /^shared\/journey\//,
+    may: /^(shared\/((task|ports|journey)\/|agent\.ts)|@standard-schema\/spec$)/,
+  },
   {
     layer: /^shared\/adapters\//,
-    may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@google-cloud\/firestore$)/,
+    may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$)/,
   },
   { layer: /^shared\/agent\.ts$/, may: /^(shared\/task\/|@standard-schema\/spec$)/ },
   { layer: /^agents\//, may: /^(shared\/agent\.ts$|[^./@][\w-]*$)/ },

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { PawlError } from "../../shared/task/errors.ts";
-import { agentNames, loadAgent } from "../agents.ts";
+import { knownAgents, loadAgent } from "../agents.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const TARGETS = ["cloudflare", "gcp"] as const;
@@ -121,12 +121,7 @@ function virtual(name: string, folder: string): Plugin {
         resolveDir: folder,
       }));
       onLoad({ filter: /^pawl:agents$/, namespace: "pawl" }, async () => {
-        const known = await Promise.all(
-          (await agentNames(folder)).map(async (one) => {
-            return { name: one, lanes: (await loadAgent(one, folder)).limits.lanes };
-          }),
-        );
-        return { contents: `export const agents = ${JSON.stringify(known)};` };
+        return { contents: `export const agents = ${JSON.stringify(await knownAgents(folder))};` };
       });
     },
   };

@@ -5,7 +5,7 @@ import { wire } from "../../functions/wire.node.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { messageOf } from "../../shared/task/errors.ts";
 import type { Settings } from "../../shared/task/settings.ts";
-import { agentsFolder, loadAgent } from "../agents.ts";
+import { agentsFolder, knownAgents, loadAgent } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 export function addRun(program: Command, config: () => Config): void {
@@ -41,7 +41,9 @@ export function addRun(program: Command, config: () => Config): void {
         });
         await using deps = await wire({ settings, ...rest }, log);
         log("info", "run.started", { agent: name, mode, bus: deps.bus.name, store: deps.store.name });
-        const handled = await serve(name, agent, mode, stop.signal, deps);
+        const others = await knownAgents(agentsFolder());
+        const lanesOf = (other: string) => others.find((one) => one.name === other)?.lanes;
+        const handled = await serve(name, agent, mode, stop.signal, { ...deps, lanesOf });
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });
         else say(`${name}: ${summary(handled)}`);
         if (handled.retry && !options.json)

@@ -1,8 +1,12 @@
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
-import type { Task } from "../../shared/task/document.ts";
+import { readJournal } from "../../shared/journey/journal.ts";
+import type { Cost } from "../../shared/task/cost.ts";
+import type { InDoubt, Task, Waiting } from "../../shared/task/document.ts";
 import { PawlError } from "../../shared/task/errors.ts";
+import type { Entry, Head } from "../../shared/task/journal.ts";
+import { lost } from "../../shared/task/ledger.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
 import { logger, say, sayJson } from "./output.ts";
 
@@ -21,10 +25,45 @@ export function addStatus(program: Command, config: () => Config): void {
         const where = `namespace ${deps.settings.namespace} of ${deps.store.name}`;
         throw new PawlError("task_unknown", `No task ${id} in ${where}`);
       }
-      if (options.json) sayJson(found.task);
-      else for (const line of lines(found.task)) say(line);
+      const journal = await readJournal(id, () => {}, deps);
+      if (options.json)
+        sayJson({ ...found.task, journal: journal && { ...journal.head, lost: lost(journal.entries) } });
+      else {
+        for (const line of [...lines(found.task), ...(journal ? journalLines(journal) : [])]) say(line);
+      }
     });
 }
+
+function waitingLine({ id, waitingFor, summary }: Waiting): string {
+  const approval = /^approval:(.*)$/.exec(waitingFor)?.[1];
+  const how = approval ? `pawl approve|reject ${id} ${approval}` : `pawl signal ${id} ${waitingFor}`;
+  return `${waitingFor} (${how})${summary ? `: ${summary.slice(0, 300)}` : ""}`;
+}
+
+function doubtLine({ id, effect }: InDoubt): string {
+  return `effect ${effect}: find out whether it happened, then pawl resolve ${id} --happened|--did-not|--fail`;
+}
+
+/** What was done, what it cost, and what the journal saved. */
+function journalLines({ head, entries }: { head: Head; entries: readonly Entry[] }): string[] {
+  const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
+    `${turns} turns, ${inputTokens} + ${outputTokens} tokens, $${usd.toFixed(4)}`;
+  const costs: [string, Cost, string][] = [
+    ["spent", head.spent, ""],
+    ["re-spent", lost(entries), " at most: asked for, and the answer lost"],
+    ["saved", head.saved, " by the journal: not asked for again"],
+  ];
+  const shown = costs.filter(([, cost]) => cost.turns > 0);
+  const listed = entries.slice(-SHOWN).map((entry) => `  ${entry.kind.padEnd(8)} ${entry.key}`);
+  const more = entries.length > SHOWN ? `, the last ${SHOWN}` : "";
+  return [
+    ...shown.map(([name, cost, note]) => `${name.padEnd(11)} ${money(cost)}${note}`),
+    `journal     ${entries.length} entries${more}`,
+    ...listed,
+  ];
+}
+
+const SHOWN = 30;
 
 function lines(task: Task): string[] {
   const time = (at: number) => new Date(at).toISOString();
@@ -40,6 +79,8 @@ function lines(task: Task): string[] {
       "runner",
       task.state === "running" ? `${task.runner}${task.started ? "" : " (waiting for its turn)"}` : undefined,
     ],
+    ["waits for", task.state === "waiting" ? waitingLine(task) : undefined],
+    ["in doubt", task.state === "in_doubt" ? doubtLine(task) : undefined],
     ["due", "dueAt" in task && task.dueAt !== undefined ? time(task.dueAt) : undefined],
     ["fence", String(task.fence)],
     ["counts", `executions ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],

@@ -1,6 +1,7 @@
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Model } from "../ports/model.ts";
 import type { TaskStore } from "../ports/store.ts";
 import { backoff } from "../task/backoff.ts";
 import { PawlError } from "../task/errors.ts";
@@ -16,6 +17,9 @@ export interface Deps {
   readonly settings: Settings;
   /** Who writes: in histories, and on running documents. */
   readonly runner: string;
+  /** How many lanes an agent of this project has; undefined if there is none of that name. */
+  readonly lanesOf?: (agent: string) => number | undefined;
+  readonly model?: Model;
   /** Tells the agent's function that there is something in its queue, without waiting for it. */
   readonly wake?: (agent: string) => void;
 }

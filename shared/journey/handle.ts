@@ -1,13 +1,16 @@
 import type { Agent } from "../agent.ts";
 import type { Delivery } from "../ports/bus.ts";
+import type { Running } from "../task/document.ts";
 import { isPawlError, messageOf, type PawlError } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
+import { childSignal } from "../task/signals.ts";
 import { type Arrived, arrive, keepPoison } from "./arrive.ts";
 import { claim, type HeldTask, waitForTurn } from "./claim.ts";
 import type { Deps } from "./deps.ts";
 import { type Hold, takeHold } from "./hold.ts";
+import { signal } from "./operate.ts";
 import { record } from "./record.ts";
-import { run } from "./run.ts";
+import { journalOf, run } from "./run.ts";
 import { type Recorded, settle } from "./settle.ts";
 import { silence } from "./silence.ts";
 import { holding } from "./write.ts";
@@ -71,8 +74,11 @@ async function work(
   } catch (error) {
     // Told to stop while waiting. The holder before may still act, so this is no release.
     if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
-    const { journaled } = claimed.held.task;
-    return record(claimed.held, { outcome: { kind: "handOff", ended: false }, journaled }, agent, hold, deps);
+    const ran = {
+      outcome: { kind: "handOff", ended: false },
+      journal: journalOf(claimed.held.task),
+    } as const;
+    return record(claimed.held, ran, agent, hold, deps);
   }
   const { started, journaled } = claimed.held.task;
   // Everyone before let go, and had nothing to journal.
@@ -80,7 +86,20 @@ async function work(
   const ran = await run(held.task, agent, isNew, hold, stop, deps);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
-  return record(held, ran, agent, hold, deps);
+  const recorded = await record(held, ran, agent, hold, deps);
+  if (held.task.parent && FINAL.has(recorded.as)) await tellParent(held.task, held.task.parent, deps);
+  return recorded;
+}
+
+const FINAL: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
+
+/** Only a hint, so that it goes on at once: what became of a child is in the child's document. */
+async function tellParent({ id }: Running, parent: string, deps: Deps): Promise<void> {
+  try {
+    await signal(deps, parent, childSignal(id), null);
+  } catch (error) {
+    deps.log("warn", "parent.untold", { task: id, parent, reason: messageOf(error) });
+  }
 }
 
 async function bury(

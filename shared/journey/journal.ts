@@ -1,4 +1,5 @@
 import type { Revision, StoredHead } from "../ports/store.ts";
+import { plus } from "../task/cost.ts";
 import type { Running } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
 import {
@@ -20,8 +21,8 @@ export interface Journal {
   readonly version: number;
   /** What was there when it was opened. */
   readonly entries: readonly Entry[];
-  /** How many entries the head lists by now. */
-  count(): number;
+  /** The head as it is by now. */
+  head(): Head;
   /** Resolves when the entry is listed. Throws `lease_lost` when another holder has opened the journal since. */
   append(entry: Entry): Promise<void>;
   /** Makes a value ready for an entry: checked, and stored beside the journal where it is large. */
@@ -67,7 +68,7 @@ export async function openJournal(
   return {
     version: head.version,
     entries,
-    count: () => head.count,
+    head: () => head,
     append: (entry) => {
       pending.push(entry);
       turn = turn.then(async () => {
@@ -111,12 +112,26 @@ export async function journalCount(taskId: string, guard: Guard, deps: Deps): Pr
   return (await persist(taskId, guard, deps, () => deps.store.getHead(taskId)))?.head.count ?? 0;
 }
 
+/** The journal as it is, without opening it. */
+export async function readJournal(
+  taskId: string,
+  guard: Guard,
+  deps: Deps,
+): Promise<{ head: Head; entries: readonly Entry[] } | undefined> {
+  const found = await persist(taskId, guard, deps, () => deps.store.getHead(taskId));
+  return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
+}
+
 async function takeOver(fresh: Head, guard: Guard, deps: Deps): Promise<StoredHead> {
   for (;;) {
     const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
     if (found && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
-    const head = found ? { ...found.head, fence: fresh.fence, stamp: fresh.stamp } : fresh;
+    const { fence, stamp } = fresh;
+    // What is there is about to be replayed, and not paid again.
+    const head = found
+      ? { ...found.head, fence, stamp, saved: plus(found.head.saved, found.head.spent) }
+      : fresh;
     const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return { head, revision: result.revision };
   }

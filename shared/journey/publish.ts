@@ -78,12 +78,13 @@ export async function publish(
 
 function outgoing({ task, revision }: Stored & { task: Dispatched }, msgId: string) {
   const [first] = task.history;
-  const { id, agent, lane, orderingKey, input, inputHash, createdAt } = task;
+  const { id, agent, lane, orderingKey, parent, input, inputHash, createdAt } = task;
   const data = encodeEnvelope({
     id,
     agent,
     lane,
     ...(orderingKey !== undefined && { orderingKey }),
+    ...(parent !== undefined && { parent }),
     input,
     inputHash,
     at: createdAt,

@@ -12,12 +12,12 @@ import { holding, update } from "./write.ts";
 /** Writes down how the execution ended, before the broker hears of it. Only a holder whose lease is good may. */
 export async function record(
   held: HeldTask,
-  { outcome, journaled }: Ran,
+  { outcome, journal }: Ran,
   agent: Agent,
   hold: Hold,
   deps: Deps,
 ): Promise<Recorded> {
-  const ending = endingOf(held.task, outcome, agent, deps);
+  let ending = endingOf(held.task, outcome, agent, deps);
   if (!ending) return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
   await hold.stopBeats();
   const token = held.task.token;
@@ -25,7 +25,11 @@ export async function record(
     deps,
     held,
     // A bystander may have moved the revision; the claim's token says whether the task is still ours.
-    (task, own) => (isMine(task, token) ? apply({ ...task, journaled }, ending.event, own) : undefined),
+    (task, own) => {
+      if (!isMine(task, token)) return undefined;
+      if (isAnswered(task, outcome)) ending = ANSWERED;
+      return apply({ ...task, ...journal }, (ending as Ending).event, own);
+    },
     holding(hold),
   );
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
@@ -36,6 +40,19 @@ export async function record(
 interface Ending extends Recorded {
   readonly event: TaskEvent;
 }
+
+/** What it waits for came while it made ready to wait: whoever sent it saw it running, and woke nobody. */
+function isAnswered(task: Running, outcome: Outcome): boolean {
+  if (outcome.kind !== "wait") return false;
+  return task.signals.slice(outcome.known).some(({ name }) => name === outcome.waitingFor);
+}
+
+const ANSWERED: Ending = {
+  event: { type: "handOff", ended: true },
+  word: { kind: "nak", delayMs: 0 },
+  as: "handed-off",
+  detail: "what it waits for has come",
+};
 
 function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): Ending | undefined {
   const now = deps.clock.now();
@@ -57,6 +74,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
     case "retry": {
       const { error, ended } = outcome;
       const failures = task.attempts + 1;
+      const { first, longest } = agent.limits.backoff;
       if (failures >= agent.limits.attempts) {
         const last = exhausted(failures, error);
         return {
@@ -66,7 +84,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
           detail: told(last),
         };
       }
-      const delay = outcome.after ?? backoff(failures, Math.random());
+      const delay = outcome.after ?? backoff(failures, Math.random(), first, longest);
       if (agent.limits.order === "strict") {
         return {
           event: { type: "hold", error, dueAt: now + delay, ended },
@@ -89,6 +107,21 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
         word: { kind: "nak", delayMs: 0 },
         as: "handed-off",
       };
+    case "sleep": {
+      const { dueAt } = outcome;
+      return { event: { type: "sleep", dueAt }, word: ack, as: "sleeping", dueAt };
+    }
+    case "wait": {
+      const { kind, known: _, ...waits } = outcome;
+      const due = outcome.dueAt !== undefined && { dueAt: outcome.dueAt };
+      return {
+        event: { type: kind, ...waits },
+        word: ack,
+        as: "waiting",
+        detail: outcome.waitingFor,
+        ...due,
+      };
+    }
     case "doubt": {
       const { effect, tries } = outcome;
       return { event: { type: "doubt", effect, tries }, word: ack, as: "in-doubt", detail: effect };

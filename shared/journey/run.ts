@@ -21,7 +21,11 @@ export type Outcome =
 /** An execution that is over, and how far it brought its task's journal. */
 export interface Ran {
   readonly outcome: Outcome;
-  readonly journaled: number;
+  readonly journal: Pick<Running, "journaled" | "spent" | "saved">;
+}
+
+export function journalOf({ journaled, spent, saved }: Running): Ran["journal"] {
+  return { journaled, spent, saved };
 }
 
 type Ending = { readonly value: unknown } | { readonly thrown: unknown } | { readonly suspended: Suspension };
@@ -35,10 +39,13 @@ export async function run(
   stop: AbortSignal,
   deps: Deps,
 ): Promise<Ran> {
-  const { journaled } = task;
+  const before = journalOf(task);
   const input = await acceptedInput(agent, task.input);
   if ("problem" in input)
-    return { outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true }, journaled };
+    return {
+      outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true },
+      journal: before,
+    };
 
   const over = new AbortController();
   const abort = new AbortController();
@@ -50,24 +57,24 @@ export async function run(
   try {
     // Told to stop, or lost, before it began: the handler must not start at all.
     if (causes.some((signal) => signal.aborted))
-      return { outcome: classify({ thrown: undefined }, cause, deps), journaled };
-    if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journaled };
+      return { outcome: classify({ thrown: undefined }, cause, deps), journal: before };
+    if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
     const signal = watchful(abort.signal, hold);
     const journal = await openJournal(task, agent.version, isNew, holding(hold), deps);
-    const calls = callsOf(task, journal, agent.version, signal, deps);
-    const { step, effect, suspended } = calls;
+    const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, deps);
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;
-    const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, step, effect };
+    const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
     const ended = Promise.race([execute(agent, context), suspended.then((why) => ({ suspended: why }))]);
     const ending = await Promise.race([ended, aborted(abort.signal)]);
     const last = ending ?? (await Promise.race([ended, grace(deps, over.signal)]));
-    calls.close();
-    return { outcome: classify(last, cause, deps), journaled: journal.count() };
+    close();
+    const { count: journaled, spent, saved } = journal.head();
+    return { outcome: classify(last, cause, deps), journal: { journaled, spent, saved } };
   } catch (error) {
     // Only the journal's opening throws: the handler has not begun.
-    return { outcome: classify({ thrown: error }, cause, deps), journaled };
+    return { outcome: classify({ thrown: error }, cause, deps), journal: before };
   } finally {
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);

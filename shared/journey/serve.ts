@@ -30,7 +30,7 @@ export async function serve(
       deps.log("info", "queue.ensured", { change });
   }
   const tally: Tally = {};
-  const sweep = sweeper(name, deps);
+  const sweep = sweeper(name, agent, deps);
   const onHandled = ({ as, dueAt }: Handled) => {
     tally[as] = (tally[as] ?? 0) + 1;
     if (dueAt !== undefined) sweep.expect(dueAt);
@@ -54,14 +54,14 @@ export async function serve(
   return tally;
 }
 
-function sweeper(agent: string, deps: Deps) {
+function sweeper(agent: string, { limits }: Agent, deps: Deps) {
   const { clock, log } = deps;
   let next = 0;
   let sooner = new AbortController();
   const once = async (stop: AbortSignal) => {
     next = clock.now() + SWEEP_EVERY;
     try {
-      const dispatched = await dispatchDue(deps, agent, stop);
+      const dispatched = await dispatchDue(deps, agent, stop, limits.dispatchTimeout);
       if (dispatched > 0) log("info", "due.dispatched", { agent, dispatched });
     } catch (error) {
       log("warn", "due.failed", { agent, reason: messageOf(error) });

@@ -15,6 +15,8 @@ export type HandledAs =
   | "failed"
   | "retry"
   | "handed-off"
+  | "sleeping"
+  | "waiting"
   | "in-doubt"
   | "cancelled"
   | "skipped"

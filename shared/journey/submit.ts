@@ -21,6 +21,8 @@ export interface Submission {
   readonly orderingKey?: string;
   /** Instead of `submit:<id>`. */
   readonly msgId?: string;
+  /** The task that submits this one, and may wait for it. */
+  readonly parent?: string;
 }
 
 export interface Submitted {
@@ -37,7 +39,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const agent = checkAgentName(submission.agent);
   const id = checkTaskId(submission.id ?? uniqueToken());
   checkInputSize(submission.input, deps.settings.inputLimit);
-  const { orderingKey, input } = submission;
+  const { orderingKey, parent, input } = submission;
   if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
     throw new PawlError(
       "input_invalid",
@@ -47,7 +49,10 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const lane = laneOf(orderingKey ?? id, submission.lanes);
   const { now, stamp, by } = mark(deps);
   const queue = queueOf({ agent, lane }, deps);
-  const key = orderingKey !== undefined && { orderingKey };
+  const key = {
+    ...(orderingKey !== undefined && { orderingKey }),
+    ...(parent !== undefined && { parent }),
+  };
   const inputHash = await hashInput(input);
   const task = submitted(
     { id, agent, lane, ...key, input, inputHash, at: now, stamp, by },

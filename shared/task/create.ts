@@ -1,8 +1,9 @@
+import { NO_COST } from "./cost.ts";
 import type { Dispatched, Failed, Millis, RawMessage, Running, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";
 import type { Mark } from "./transitions.ts";
 
-type Kind = Pick<Envelope, "id" | "agent" | "lane" | "orderingKey" | "input" | "inputHash">;
+type Kind = Pick<Envelope, "id" | "agent" | "lane" | "orderingKey" | "parent" | "input" | "inputHash">;
 
 function blank(
   kind: Kind,
@@ -18,6 +19,7 @@ function blank(
     agent: kind.agent,
     lane: kind.lane,
     ...(kind.orderingKey !== undefined && { orderingKey: kind.orderingKey }),
+    ...(kind.parent !== undefined && { parent: kind.parent }),
     input: kind.input,
     inputHash: kind.inputHash,
     fence,
@@ -29,6 +31,8 @@ function blank(
     attempts: 0,
     executions: 0,
     journaled: 0,
+    spent: NO_COST,
+    saved: NO_COST,
     silentStarts: 0,
     settled: [],
     settledPages: 0,

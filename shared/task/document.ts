@@ -1,3 +1,4 @@
+import type { Cost } from "./cost.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 
@@ -67,6 +68,8 @@ interface Common {
   readonly agent: string;
   readonly lane: number;
   readonly orderingKey?: string;
+  /** The task that submitted this one. */
+  readonly parent?: string;
   readonly input: JsonObject;
   readonly inputHash: string;
   /** Grows by one with every claim and is never reset: the order of all holders. */
@@ -86,6 +89,9 @@ interface Common {
   readonly silentStarts: number;
   /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. */
   readonly journaled: number;
+  /** What its model turns cost, and what the journal saved, by the last word of a holder. */
+  readonly spent: Cost;
+  readonly saved: Cost;
   readonly settled: readonly Settlement[];
   /** Full pages of older settlements, stored beside the document. */
   readonly settledPages: number;
@@ -126,7 +132,11 @@ export interface Running extends Common, Carried {
 }
 export interface Waiting extends Common {
   readonly state: "waiting";
+  /** The name of the signal that ends it. */
   readonly waitingFor: string;
+  /** What a person is asked, in the agent's words. */
+  readonly summary?: string;
+  /** When it goes on without one. */
   readonly dueAt?: Millis;
 }
 export interface InDoubt extends Common {
@@ -156,7 +166,7 @@ export type State = Task["state"];
 
 /** The fields of single states. */
 const OWN = new Set(
-  "state queue seq token runner via started dueAt waitingFor effect tries result error raw expiresAt".split(
+  "state queue seq token runner via started dueAt waitingFor summary effect tries result error raw expiresAt".split(
     " ",
   ),
 );

@@ -17,6 +17,7 @@ export interface Envelope {
   readonly agent: string;
   readonly lane: number;
   readonly orderingKey?: string;
+  readonly parent?: string;
   readonly input: JsonObject;
   readonly inputHash: string;
   readonly at: Millis;
@@ -26,9 +27,9 @@ export interface Envelope {
 }
 
 export function encodeEnvelope(envelope: Envelope): Uint8Array {
-  const { id, agent, orderingKey, input, at, stamp, by } = envelope;
+  const { id, agent, orderingKey, parent, input, at, stamp, by } = envelope;
   return new TextEncoder().encode(
-    JSON.stringify({ v: ENVELOPE_VERSION, id, agent, orderingKey, at, stamp, by, input }),
+    JSON.stringify({ v: ENVELOPE_VERSION, id, agent, orderingKey, parent, at, stamp, by, input }),
   );
 }
 
@@ -77,7 +78,7 @@ export async function decodeEnvelope(
       `The message is for agent ${shown(body.agent)}, on a queue of ${queue.agent}`,
     );
   }
-  for (const field of ["orderingKey", "stamp", "by"] as const) {
+  for (const field of ["orderingKey", "parent", "stamp", "by"] as const) {
     const value = body[field];
     if (typeof value === "string" && value.length > LABEL_LIMIT) {
       throw new PawlError(
@@ -95,6 +96,7 @@ export async function decodeEnvelope(
     agent: queue.agent,
     lane: queue.lane,
     ...(typeof body.orderingKey === "string" && { orderingKey: body.orderingKey }),
+    ...(typeof body.parent === "string" && { parent: body.parent }),
     input: body.input,
     inputHash: await hashInput(body.input),
     at: typeof body.at === "number" ? body.at : 0,

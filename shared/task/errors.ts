@@ -36,6 +36,16 @@ export const errorKinds = {
     meaning: "There is no such file in the agents folder.",
     remedy: "Check the spelling against the names the message lists, or set PAWL_AGENTS_DIR.",
   },
+  approval_rejected: {
+    disposition: "fail",
+    meaning: "A person rejected what the task asked approval for.",
+    remedy: "Nothing, if that was meant. A handler may catch it and do something else.",
+  },
+  approval_timeout: {
+    disposition: "fail",
+    meaning: "Nobody answered an approval before its timeout.",
+    remedy: "Give it a longer timeout, or catch it in the handler and do something else.",
+  },
   attempts_exhausted: {
     disposition: "fail",
     meaning: "The handler failed as often as `limits.attempts` allows.",
@@ -52,6 +62,11 @@ export const errorKinds = {
     meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
     remedy: "Check that NATS_URL is right and the server runs. A submit can be repeated with the same --id.",
   },
+  budget_exceeded: {
+    disposition: "fail",
+    meaning: "The next model call could cost more than is left of `limits.budgetUsd`, so it was not made.",
+    remedy: "Raise the budget, or ask for less: a smaller maxTokens reserves less. The journal is kept.",
+  },
   bundle_too_large: {
     disposition: "fail",
     meaning: "An agent function's bundle for Workers is over its size limit: a large bundle starts slowly.",
@@ -61,6 +76,11 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A handler called `step` or `effect` with a wrong name or without a function.",
     remedy: "Correct the call that the message names.",
+  },
+  child_failed: {
+    disposition: "fail",
+    meaning: "A child task whose result a handler waited for failed, or was cancelled.",
+    remedy: "Read the child with `pawl status`. A handler may catch it and do something else.",
   },
   crash_loop: {
     disposition: "fail",
@@ -92,6 +112,11 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A task's document would pass what the store can hold (1 MiB).",
     remedy: "Keep large values elsewhere and pass a reference.",
+  },
+  effect_in_doubt: {
+    disposition: "fail",
+    meaning: "Nobody could tell whether an effect had happened, and a person gave the task up.",
+    remedy: "Nothing: `pawl resolve --fail` did this.",
   },
   envelope_invalid: {
     disposition: "fail",
@@ -152,10 +177,45 @@ export const errorKinds = {
     remedy:
       "Nothing: the next delivery goes on. If it is frequent, look for frozen processes or a slow store.",
   },
+  model_context: {
+    disposition: "fail",
+    meaning: "The conversation is longer than the model's context window.",
+    remedy: "Pass less, or split the work into several calls.",
+  },
+  model_invalid: {
+    disposition: "fail",
+    meaning: "The model's API refused a request for good: a wrong key, model or parameter.",
+    remedy: "Do what the message says. ANTHROPIC_API_KEY is the key.",
+  },
+  model_refusal: {
+    disposition: "fail",
+    meaning: "The model refused to answer.",
+    remedy: "Read what it was asked. A handler may catch this and do something else.",
+  },
+  model_truncated: {
+    disposition: "fail",
+    meaning: "The model's answer reached maxTokens and is not whole.",
+    remedy: "Raise maxTokens, or set onMaxTokens to return to take what there is.",
+  },
+  model_turns: {
+    disposition: "fail",
+    meaning: "The model asked for tools more often than maxTurns allows.",
+    remedy: "Raise maxTurns, or give it a clearer task.",
+  },
+  model_unavailable: {
+    disposition: "retry",
+    meaning: "The model's API was overloaded, limited or away for longer than a call waits.",
+    remedy: "The task is tried again; its journal keeps what was paid for.",
+  },
   msg_id_taken: {
     disposition: "fail",
     meaning: "The Msg-Id given by the caller was used for another message inside the duplicate window.",
     remedy: "Use another --msg-id, or none.",
+  },
+  price_unknown: {
+    disposition: "fail",
+    meaning: "An agent with a budget asked for a model whose price is not known.",
+    remedy: "Give its price in PAWL_PRICES, or name a model of shared/task/prices.ts.",
   },
   queue_drift: {
     disposition: "fail",
@@ -187,6 +247,11 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A setting is missing, malformed, or contradicts another.",
     remedy: "Set what the message names.",
+  },
+  signal_refused: {
+    disposition: "fail",
+    meaning: "A task has as many signals as its document keeps.",
+    remedy: "Send events to a task that consumes them, or fewer of them.",
   },
   step_too_large: {
     disposition: "fail",
@@ -263,6 +328,14 @@ export class Retry extends PawlError {
   constructor(message: string, after: number | string, options?: ErrorOptions) {
     super("handler_failed", message, options);
     this.after = typeof after === "number" ? after : (parseDuration(after) ?? Number.NaN);
+  }
+}
+
+/** Thrown by a tool: nothing happened, and the model is told why. */
+export class ToolError extends PawlError {
+  override readonly name = "ToolError";
+  constructor(message: string, options?: ErrorOptions) {
+    super("handler_failed", message, options);
   }
 }
 

@@ -1,3 +1,5 @@
+import { type Cost, NO_COST, plus } from "./cost.ts";
+import type { Millis } from "./document.ts";
 import { PawlError } from "./errors.ts";
 import type { Json } from "./json.ts";
 
@@ -18,14 +20,30 @@ export interface Place {
 }
 
 /**
- * What a handler did, in the order in which it was stored. An effect begins with its intent; "undone" says that a try
- * certainly did not happen, "unsure" that it is over and nobody knows.
+ * What a handler did, in the order in which it was stored. What takes more than one moment begins with its intent;
+ * "undone" says that a try certainly did not happen, "unsure" that it is over and nobody knows.
  */
 export type Entry =
   | (Place & Kept & { readonly kind: "step" })
-  | (Place & { readonly kind: "intent" })
-  | (Kept & { readonly kind: "receipt"; readonly key: string })
+  | (Place & {
+      readonly kind: "intent";
+      readonly of: Exclude<CallKind, "step">;
+      /** A wait's deadline: fixed when it began, however often its handler starts. */
+      readonly until?: Millis;
+      /** The most that a model turn may cost. */
+      readonly reserved?: Cost;
+    })
+  | (Kept & {
+      readonly kind: "receipt";
+      readonly key: string;
+      /** Which of the task's signals ended a wait. */
+      readonly signal?: number;
+      /** What a model turn cost. */
+      readonly cost?: Cost;
+    })
   | { readonly kind: "undone" | "unsure"; readonly key: string; readonly why: string };
+
+export type CallKind = "step" | "effect" | "turn" | "wait";
 
 /**
  * The journal's one mutable document: a chain of compare-and-set writes. An entry exists once the head lists it; older
@@ -40,12 +58,26 @@ export interface Head {
   readonly version: number;
   readonly stamp: string;
   readonly count: number;
+  /** What its model turns cost so far, and what starting anew would have cost where the journal had it. */
+  readonly spent: Cost;
+  readonly saved: Cost;
   readonly pages: readonly string[];
   readonly recent: readonly Entry[];
 }
 
 export function emptyHead(taskId: string, fence: number, version: number, stamp: string): Head {
-  return { v: 1, taskId, fence, version, stamp, count: 0, pages: [], recent: [] };
+  return {
+    v: 1,
+    taskId,
+    fence,
+    version,
+    stamp,
+    count: 0,
+    spent: NO_COST,
+    saved: NO_COST,
+    pages: [],
+    recent: [],
+  };
 }
 
 const RECENT_ENTRIES = 50;
@@ -66,12 +98,13 @@ export function extended(
       `Task ${head.taskId}'s journal would have ${count} entries; ${MOST_ENTRIES} is the most`,
     );
   }
+  const spent = added.reduce((sum, one) => (one.kind === "receipt" ? plus(sum, one.cost) : sum), head.spent);
   const recent = [...head.recent, ...added];
   const isFull = recent.length > RECENT_ENTRIES || JSON.stringify(recent).length > RECENT_CHARS;
-  if (!isFull || head.recent.length === 0) return { head: { ...head, stamp, count, recent } };
+  if (!isFull || head.recent.length === 0) return { head: { ...head, stamp, count, spent, recent } };
   return {
     page: head.recent,
-    head: { ...head, stamp, count, pages: [...head.pages, pageName], recent: added },
+    head: { ...head, stamp, count, spent, pages: [...head.pages, pageName], recent: added },
   };
 }
 
@@ -96,9 +129,7 @@ export function splitText(text: string): string[] {
   return parts;
 }
 
-export type CallKind = "step" | "effect";
-
-/** What the journal knows of a call. An effect whose last try was begun and never closed is "open". */
+/** What the journal knows of a call. One whose last try was begun and never closed is "open". */
 export interface Known {
   readonly kind: CallKind;
   /** How often an effect was begun. */
@@ -106,6 +137,8 @@ export interface Known {
   readonly place: Place;
   readonly state: "done" | "open" | "unsure" | "undone";
   readonly kept: Kept;
+  readonly until?: Millis;
+  readonly signal?: number;
 }
 
 /** Folds entries into what is known by key. */
@@ -118,7 +151,8 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
         break;
       case "intent": {
         const tries = (byKey.get(entry.key)?.tries ?? 0) + 1;
-        byKey.set(entry.key, { kind: "effect", place: entry, tries, state: "open", kept: {} });
+        const until = entry.until !== undefined && { until: entry.until };
+        byKey.set(entry.key, { kind: entry.of, place: entry, tries, state: "open", kept: {}, ...until });
         break;
       }
       case "receipt":
@@ -131,7 +165,9 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
             `The journal has a ${entry.kind} of ${entry.key} without its intent`,
           );
         const state = entry.kind === "receipt" ? "done" : entry.kind;
-        byKey.set(entry.key, { ...before, state, kept: entry.kind === "receipt" ? entry : {} });
+        const isReceipt = entry.kind === "receipt";
+        const signal = isReceipt && entry.signal !== undefined && { signal: entry.signal };
+        byKey.set(entry.key, { ...before, state, kept: isReceipt ? entry : {}, ...signal });
         break;
       }
       default:

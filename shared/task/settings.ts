@@ -1,6 +1,7 @@
 import { parseDuration, showDuration } from "./duration.ts";
 import { PawlError } from "./errors.ts";
 import { checkNamespace } from "./names.ts";
+import { type PriceTable, prices, pricesFrom } from "./prices.ts";
 
 /** Every number that the protocol depends on. Durations are milliseconds; `settingVariables` says what each means. */
 export interface Settings {
@@ -17,6 +18,8 @@ export interface Settings {
   readonly crashLimit: number;
   readonly stopGrace: number;
   readonly requestTimeout: number;
+  /** What models cost. */
+  readonly prices: PriceTable;
 }
 
 /** What follows from the settings. Never set by hand, so that they can't disagree. */
@@ -41,6 +44,7 @@ export const defaults: Settings = {
   crashLimit: 5,
   stopGrace: 10_000,
   requestTimeout: 5_000,
+  prices,
 };
 
 /**
@@ -225,6 +229,7 @@ export const settingVariables: Readonly<Record<string, Variable>> = {
 export function settingsFrom(env: Readonly<Record<string, string | undefined>>): Settings {
   const given: Record<string, unknown> = {};
   if (env.PAWL_NAMESPACE) given.namespace = env.PAWL_NAMESPACE;
+  if (env.PAWL_PRICES) given.prices = pricesFrom(env.PAWL_PRICES);
   for (const [variable, { sets, read, form }] of Object.entries(settingVariables)) {
     const text = env[variable];
     if (text === undefined || text === "") continue;

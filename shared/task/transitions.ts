@@ -8,6 +8,7 @@ import {
   type TaskFailure,
 } from "./document.ts";
 import { PawlError } from "./errors.ts";
+import { resolutionName } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { settle } from "./settled.ts";
 import { type Transition, transitions } from "./table.ts";
@@ -33,14 +34,14 @@ export type TaskEvent =
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
   | { type: "handOff"; ended: boolean }
   | { type: "sleep"; dueAt: Millis }
-  | { type: "wait"; waitingFor: string; dueAt?: Millis }
+  | { type: "wait"; waitingFor: string; summary?: string; dueAt?: Millis }
   | { type: "doubt"; effect: string; tries: number }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
   | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
   | { type: "requestCancel" }
   | { type: "cancel"; ended: boolean; expiresAt: Millis }
   | { type: "signal"; name: string; value: Json }
-  | { type: "resolve"; to: "dispatched"; queue: string }
+  | { type: "resolve"; to: "dispatched"; queue: string; answer: Json }
   | { type: "resolve"; to: "completed"; result: Json; expiresAt: Millis }
   | { type: "resolve"; to: "failed"; error: TaskFailure; expiresAt: Millis }
   | { type: "surplus"; queue: string; seq: number; dispatch: number; outcome: SettledAs; note?: string }
@@ -172,6 +173,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         ...closed(task, "waiting", true, mark),
         state: "waiting",
         waitingFor: event.waitingFor,
+        ...(event.summary !== undefined && { summary: event.summary }),
         ...(event.dueAt !== undefined && { dueAt: event.dueAt }),
       };
     case "doubt":
@@ -214,8 +216,13 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       };
     case "resolve":
       switch (event.to) {
-        case "dispatched":
-          return { ...base, state: "dispatched", queue: event.queue, dispatches: base.dispatches + 1 };
+        case "dispatched": {
+          if (task.state !== "in_doubt") return undefined;
+          const name = resolutionName(task.effect, task.tries);
+          const signals = [...base.signals, { name, value: event.answer, at: mark.now }];
+          const dispatches = base.dispatches + 1;
+          return { ...base, state: "dispatched", queue: event.queue, dispatches, signals };
+        }
         case "completed":
           return { ...base, state: "completed", result: event.result, expiresAt: event.expiresAt };
         case "failed":

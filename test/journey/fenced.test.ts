@@ -8,6 +8,7 @@ import { record } from "../../shared/journey/record.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { settle } from "../../shared/journey/settle.ts";
 import { update } from "../../shared/journey/write.ts";
+import { NO_COST } from "../../shared/task/cost.ts";
 import { apply, type TaskEvent } from "../../shared/task/transitions.ts";
 import { hearWords } from "../support/acks.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
@@ -51,7 +52,10 @@ test("a holder whose task was taken over can't complete it, however good it beli
   const sure = { check: () => {}, stopBeats: async () => {} } as unknown as Hold;
   const recorded = await record(
     first as HeldTask,
-    { outcome: { kind: "completed", result: "stale" }, journaled: 0 },
+    {
+      outcome: { kind: "completed", result: "stale" },
+      journal: { journaled: 0, spent: NO_COST, saved: NO_COST },
+    },
     agent,
     sure,
     b.deps,

@@ -45,6 +45,8 @@ describe.each([
           await sleep(10);
         }
       })();
+      // All of them: one that has yet to connect would end, rightly, where there is no server.
+      for (const runner of runners) await runner.says(/"event":"run.started"/);
       await until("they run", async () => notes(file).length > 10);
       for (let time = 0; time < 5; time++) {
         await sleep(700);

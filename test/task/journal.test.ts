@@ -21,7 +21,7 @@ function journalOf(calls: readonly (readonly [CallKind, string])[]): Entry[] {
     leave();
     if (kind === "step") return [{ kind, key, at, alone, value: i }];
     return [
-      { kind: "intent", key, at, alone },
+      { kind: "intent", of: "effect", key, at, alone },
       { kind: "receipt", key, value: i },
     ];
   });
@@ -105,7 +105,7 @@ test("names that can't be kept are refused", () => {
 
 test("an effect's entries fold into what is known of its last try", () => {
   const place = { key: "post#1", at: 0, alone: true };
-  const intent: Entry = { kind: "intent", ...place };
+  const intent: Entry = { kind: "intent", of: "effect", ...place };
   const state = (...entries: Entry[]) => known(entries).get("post#1");
   expect(state(intent)).toMatchObject({ state: "open", tries: 1 });
   const unsure: Entry = { kind: "unsure", key: "post#1", why: "reset" };

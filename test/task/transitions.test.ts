@@ -61,6 +61,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     type: fc.constant("resolve" as const),
     to: fc.constant("dispatched" as const),
     queue: fc.constant("Q"),
+    answer: fc.constant({ happened: false }),
   }),
   fc.record({
     type: fc.constant("resolve" as const),

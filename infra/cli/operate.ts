@@ -1,0 +1,86 @@
+import { hostname, userInfo } from "node:os";
+import type { Command } from "commander";
+import type { Config } from "../../functions/config.ts";
+import { type Wired, wire } from "../../functions/wire.node.ts";
+import { type Resolution, resolve, signal } from "../../shared/journey/operate.ts";
+import type { Task } from "../../shared/task/document.ts";
+import { type Json, parseJson } from "../../shared/task/json.ts";
+import { checkTaskId } from "../../shared/task/names.ts";
+import { approvalSignal } from "../../shared/task/signals.ts";
+import { logger, say, sayJson } from "./output.ts";
+
+interface Options {
+  readonly json?: boolean;
+}
+
+/** Commands by which a person answers a task. */
+export function addOperate(program: Command, config: () => Config): void {
+  const act = async (id: string, { json = false }: Options, work: (deps: Wired) => Promise<Task>) => {
+    checkTaskId(id);
+    await using deps = await wire(config(), logger(json));
+    const task = await work(deps);
+    if (json) sayJson({ id, state: task.state });
+    else say(`${id} is ${task.state}`);
+  };
+
+  for (const [name, approved] of [
+    ["approve", true],
+    ["reject", false],
+  ] as const) {
+    program
+      .command(name)
+      .description(`${name} what a task asks approval for; a task that waits goes on`)
+      .argument("<id>", "the task's id")
+      .argument("<name>", "the approval's name")
+      .option("--by <who>", "who says so", `${userInfo().username}@${hostname()}`)
+      .option("--note <text>", "why")
+      .option("--json", "answer in JSON")
+      .addHelpText("after", `\nExample:\n  pawl ${name} notes-7 publish --note "checked by hand"`)
+      .action((id: string, approval: string, options: Options & { by: string; note?: string }) => {
+        const { by, note } = options;
+        const value = { approved, by, ...(note !== undefined && { note }) };
+        return act(id, options, (deps) => signal(deps, id, approvalSignal(approval), value));
+      });
+  }
+
+  program
+    .command("signal")
+    .description("send an event to a task; one that waits for it goes on, and it is kept for one that will")
+    .argument("<id>", "the task's id")
+    .argument("<event>", "the event's name")
+    .argument("[json]", "its value", "null")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl signal order-7 paid '{"amount": 3}'`)
+    .action((id: string, event: string, text: string, options: Options) => {
+      const value: Json = parseJson(text, "The event's value");
+      return act(id, options, (deps) => signal(deps, id, event, value));
+    });
+
+  program
+    .command("resolve")
+    .description("say what became of an effect in doubt; the task goes on from there, or is given up")
+    .argument("<id>", "the task's id")
+    .option("--happened", "it happened")
+    .option("--receipt <json>", "with --happened: what the effect would have returned", "null")
+    .option("--did-not", "it did not happen: it is run again")
+    .option("--fail", "give the task up")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl resolve notes-7 --happened --receipt '{"url": "https://…"}'`)
+    .action(
+      (
+        id: string,
+        options: Options & { happened?: boolean; didNot?: boolean; fail?: boolean; receipt: string },
+        command: Command,
+      ) => {
+        const { happened, didNot, fail, receipt } = options;
+        if ([happened, didNot, fail].filter(Boolean).length !== 1)
+          command.error("Say one of --happened, --did-not and --fail");
+        const resolution: Resolution = fail
+          ? { fail: true }
+          : happened
+            ? { happened: true, receipt: parseJson(receipt, "The receipt") }
+            : { happened: false };
+        return act(id, options, (deps) => resolve(deps, id, resolution));
+      },
+    );
+}

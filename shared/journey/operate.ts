@@ -1,0 +1,74 @@
+import type { Stored } from "../ports/store.ts";
+import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
+import { PawlError } from "../task/errors.ts";
+import type { Json } from "../task/json.ts";
+import { streamName } from "../task/names.ts";
+import { isFinal } from "../task/table.ts";
+import { apply, type Mark } from "../task/transitions.ts";
+import { type Deps, whilePatient } from "./deps.ts";
+import { msgIdOf, queueOf } from "./dispatch.ts";
+import { publish } from "./publish.ts";
+import { readThrough, update } from "./write.ts";
+
+/** Most signals that a document keeps: they are the handler's to consume, and stay for its journal. */
+const MOST_SIGNALS = 1_000;
+
+/** Stores an answer or event, however early it came; a task that waits for it goes on. */
+export function signal(deps: Deps, id: string, name: string, value: Json): Promise<Task> {
+  return operate(deps, id, (task, mark) => {
+    if (isFinal(task))
+      throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it waits for nothing`);
+    if (task.signals.length >= MOST_SIGNALS)
+      throw new PawlError(
+        "signal_refused",
+        `Task ${id} has ${task.signals.length} signals; more are not kept`,
+      );
+    const told = apply(task, { type: "signal", name, value }, mark);
+    if (told.state !== "waiting" || told.waitingFor !== name) return told;
+    return apply(told, { type: "wake", queue: streamName(queueOf(told, deps)), note: name }, mark);
+  });
+}
+
+/** What a person found out about an effect in doubt. */
+export type Resolution =
+  | { readonly happened: true; readonly receipt?: Json }
+  | { readonly happened: false }
+  | { readonly fail: true };
+
+export function resolve(deps: Deps, id: string, resolution: Resolution): Promise<Task> {
+  return operate(deps, id, (task, mark) => {
+    if (task.state !== "in_doubt")
+      throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: nothing about it is in doubt`);
+    if ("fail" in resolution) {
+      const error: TaskFailure = {
+        code: "effect_in_doubt",
+        message: `Nobody knows whether ${task.effect} happened, and the task was given up`,
+        phase: "handler",
+      };
+      return apply(
+        task,
+        { type: "resolve", to: "failed", error, expiresAt: mark.now + deps.settings.retention },
+        mark,
+      );
+    }
+    const queue = streamName(queueOf(task, deps));
+    return apply(task, { type: "resolve", to: "dispatched", queue, answer: { ...resolution } }, mark);
+  });
+}
+
+/** One change by a person or another task; where it dispatches, the message follows. */
+async function operate(deps: Deps, id: string, change: (task: Task, mark: Mark) => Task): Promise<Task> {
+  const patient = whilePatient(deps, `Task ${id}`);
+  const seen = await readThrough(deps, id, patient);
+  if (!seen) throw new PawlError("task_unknown", `There is no task ${id} in ${deps.store.name}`);
+  const written = await update(deps, seen, change, patient);
+  if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
+  const { task, revision } = written.stored;
+  const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;
+  if (isOurs) await send(deps, { task, revision });
+  return task;
+}
+
+async function send(deps: Deps, { task, revision }: Stored): Promise<void> {
+  await publish(deps, { task: task as Dispatched, revision }, queueOf(task, deps), msgIdOf(task));
+}

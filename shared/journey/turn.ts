@@ -1,0 +1,66 @@
+import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import { backoff } from "../task/backoff.ts";
+import { messageOf, PawlError, Retry } from "../task/errors.ts";
+import { byteLength } from "../task/json.ts";
+import { ledger } from "../task/ledger.ts";
+import { costOf, priceOf, worstCase } from "../task/prices.ts";
+import type { Scene } from "./calls.ts";
+
+/** Tries of one turn while the API is busy, under the heartbeat; then the task steps back. */
+const TRIES = 6;
+/** What is asked for beyond this frees the lane meanwhile. */
+const LONGEST_WAIT = 60_000;
+
+/**
+ * One turn of a model, paid once. Its intent says what was set aside: dead before the receipt, the next execution asks
+ * again, and what the lost answer may have cost stays charged to the budget.
+ */
+export function turnsOf(scene: Scene): (name: string, request: TurnRequest) => Promise<Turn> {
+  const { agent, journal, signal, deps, through } = scene;
+  const book = ledger(journal.entries, agent.limits.budgetUsd);
+
+  return async (name, request) => {
+    const model = modelOf(deps.model);
+    const price = priceOf(request.model, deps.settings.prices);
+    if (!price && agent.limits.budgetUsd !== undefined)
+      throw new PawlError(
+        "price_unknown",
+        `The price of ${request.model} is not known, and the agent has a budget`,
+      );
+    const text = JSON.stringify(request);
+    const most = worstCase(byteLength(text), request.max_tokens, text.includes('"cache_control"'), price);
+    return through("turn", name, async ({ key, at, alone, known }) => {
+      if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;
+      for (let failures = 1; ; failures++) {
+        signal.throwIfAborted();
+        book.reserve(most);
+        await journal.append({ kind: "intent", of: "turn", key, at, alone, reserved: most });
+        try {
+          const turn = await model.turn(request, signal);
+          const cost = costOf(turn.usage, price);
+          const { kept } = await journal.keep(turn, `Model turn ${key}`);
+          await journal.append({ kind: "receipt", key, cost, ...kept });
+          book.settle(most, cost);
+          return turn;
+        } catch (error) {
+          if (!(error instanceof ModelError)) throw error;
+          const why = messageOf(error).slice(0, 500);
+          await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
+          if (error.isFree) book.settle(most, undefined);
+          signal.throwIfAborted();
+          if (error.code !== "model_unavailable") throw error;
+          const wait = error.after ?? backoff(failures, Math.random(), 1_000, 30_000);
+          if (wait > LONGEST_WAIT) throw new Retry(why, wait, { cause: error });
+          if (failures >= TRIES) throw error;
+          deps.log("warn", "model.retry", { task: scene.task.id, reason: why, in: wait });
+          await deps.clock.sleep(wait, signal);
+        }
+      }
+    });
+  };
+}
+
+function modelOf(model: Model | undefined): Model {
+  if (model) return model;
+  throw new PawlError("model_invalid", "There is no model to ask: ANTHROPIC_API_KEY is not set");
+}

@@ -1,0 +1,43 @@
+import { PawlError } from "../task/errors.ts";
+import type { Json, JsonObject } from "../task/json.ts";
+import type { Usage } from "../task/prices.ts";
+
+/** One answer of a model, as the journal keeps it. */
+export interface Turn {
+  readonly content: readonly JsonObject[];
+  readonly stopReason: string;
+  readonly usage: Usage;
+  readonly model: string;
+  readonly requestId?: string;
+}
+
+/** A request of the Messages API, without `stream`. */
+export type TurnRequest = JsonObject & {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly messages: Json;
+};
+
+/** A model that answers one turn at a time. At least once: asking again is paying again. */
+export interface Model {
+  turn(request: TurnRequest, signal: AbortSignal): Promise<Turn>;
+}
+
+/** Why there was no answer. */
+export class ModelError extends PawlError {
+  override readonly name = "ModelError";
+  /** Nothing was made, so nothing is paid. False: a stream was cut, and nobody knows. */
+  readonly isFree: boolean;
+  /** When the API says that asking again makes sense, in milliseconds. */
+  readonly after?: number;
+
+  constructor(
+    code: "model_unavailable" | "model_invalid" | "model_context",
+    message: string,
+    more: { isFree: boolean; after?: number; cause?: unknown },
+  ) {
+    super(code, message, more.cause === undefined ? {} : { cause: more.cause });
+    this.isFree = more.isFree;
+    if (more.after !== undefined) this.after = more.after;
+  }
+}
