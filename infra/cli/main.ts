@@ -4,6 +4,7 @@ import { configFrom } from "../../functions/config.ts";
 import { addBuild } from "./build.ts";
 import { addDeploy } from "./deploy.ts";
 import { addDev } from "./dev.ts";
+import { addNew } from "./new.ts";
 import { addOperate } from "./operate.ts";
 import { sayError, sayJson } from "./output.ts";
 import { addRun } from "./run.ts";
@@ -23,6 +24,7 @@ Environment:
   GOOGLE_CLOUD_PROJECT            for both firestore stores
   GOOGLE_APPLICATION_CREDENTIALS  path of a service account's key, for both firestore stores
   FIRESTORE_EMULATOR_HOST         host:port of an emulator instead
+  ANTHROPIC_API_KEY               for agents that ask a model (ANTHROPIC_BASE_URL: another address)
   PAWL_NAMESPACE                  prefix of streams, subjects and collections (pawl)
   PAWL_WAKE_URL, PAWL_RUN_SECRET  where a submit wakes the agent's function, and what it asks for
   PAWL_AGENTS_DIR                 folder of agent files (agents/)
@@ -52,6 +54,7 @@ addRun(program, config);
 addSubmit(program, config);
 addStatus(program, config);
 addOperate(program, config);
+addNew(program);
 addBuild(program);
 addDeploy(program);
 addDev(program);

@@ -6,6 +6,7 @@ import { messageOf } from "../../shared/task/errors.ts";
 import { agentNames, loadAgent } from "../agents.ts";
 import { buildFunction, OWN_FUNCTIONS, ROOT } from "../build/build.ts";
 import { HOW_TO_GET, startEmulator } from "./emulator.ts";
+import { type LocalModel, startModel, text } from "./model.ts";
 import { startNats } from "./nats-server.ts";
 import { startWorkerd } from "./workerd.ts";
 
@@ -32,6 +33,11 @@ export async function startDev(
   const store = emulator
     ? { PAWL_STORE: "firestore", GOOGLE_CLOUD_PROJECT: "pawl-dev", FIRESTORE_EMULATOR_HOST: emulator.host }
     : { PAWL_STORE: "nats-kv" };
+  const model = await modelFor(tell);
+  if (model) started.use(model);
+  const key = model
+    ? { ANTHROPIC_API_KEY: "stand-in", ANTHROPIC_BASE_URL: model.url }
+    : pickModel(process.env);
   const secret = { PAWL_RUN_SECRET: crypto.randomUUID() };
   const names = await agentNames(agents);
   await ensureAll(names, agents, { NATS_URL: nats.url, ...store });
@@ -39,7 +45,7 @@ export async function startDev(
   const functions = [...names, ...OWN_FUNCTIONS];
   const build = () =>
     Promise.all(functions.map((name) => buildFunction(name, "cloudflare", agents, join(ROOT, "dist/dev"))));
-  const vars = { NATS_URL: nats.wsUrl, ...store, ...secret };
+  const vars = { NATS_URL: nats.wsUrl, ...store, ...secret, ...key };
   const workerd = started.use(await startWorkerd(await build(), { vars, watch: true, hear }));
   const timer = setInterval(() => {
     for (const name of [...names, "dispatch"])
@@ -61,6 +67,20 @@ export async function startDev(
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Without a key a stand-in answers, so that every agent runs; what it says is not worth reading. */
+async function modelFor(tell: (line: string) => void): Promise<LocalModel | undefined> {
+  if (process.env.ANTHROPIC_API_KEY) return undefined;
+  tell("ANTHROPIC_API_KEY is not set, so a stand-in answers for the model");
+  return startModel(() => text("This is the stand-in: set ANTHROPIC_API_KEY to ask a model."));
+}
+
+function pickModel({
+  ANTHROPIC_API_KEY = "",
+  ANTHROPIC_BASE_URL,
+}: NodeJS.ProcessEnv): Record<string, string> {
+  return { ANTHROPIC_API_KEY, ...(ANTHROPIC_BASE_URL && { ANTHROPIC_BASE_URL }) };
 }
 
 async function ensureAll(

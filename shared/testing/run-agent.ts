@@ -1,0 +1,276 @@
+import type { Agent } from "../agent.ts";
+import type { HeldTask } from "../journey/claim.ts";
+import type { Deps } from "../journey/deps.ts";
+import type { Hold } from "../journey/hold.ts";
+import { readJournal } from "../journey/journal.ts";
+import { record } from "../journey/record.ts";
+import { run } from "../journey/run.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { TurnRequest } from "../ports/model.ts";
+import type { TaskStore } from "../ports/store.ts";
+import type { Cost } from "../task/cost.ts";
+import { submitted } from "../task/create.ts";
+import type { Running, State, Task, TaskFailure } from "../task/document.ts";
+import { PawlError } from "../task/errors.ts";
+import type { Entry } from "../task/journal.ts";
+import { hashInput, type Json, type JsonObject } from "../task/json.ts";
+import { makeSettings } from "../task/settings.ts";
+import { approvalSignal } from "../task/signals.ts";
+import { isFinal } from "../task/table.ts";
+import { apply, type TaskEvent } from "../task/transitions.ts";
+import { memoryStore } from "./memory-store.ts";
+import { type ModelScript, scripted } from "./scripted-model.ts";
+
+export type CrashPoint = number | string;
+
+interface Crash {
+  readonly when: "before" | "after";
+  readonly at: CrashPoint;
+}
+
+export interface RunOptions {
+  /** What the model answers, in order; or a function of the request. */
+  readonly model?: ModelScript;
+  /**
+   * The process dies, once, right after an entry of the journal was stored: the n-th, or the one that is named:
+   * "step:read", "intent:post", "receipt:post". The handler then starts anew, as it would on another machine.
+   */
+  readonly crashAfter?: CrashPoint;
+  /** The same, right before it is stored: what the entry tells of has been done, and nobody knows. */
+  readonly crashBefore?: CrashPoint;
+  /** Answers to approvals, by name: true, false, or who said so. */
+  readonly approvals?: Readonly<Record<string, boolean | { approved: boolean; by: string; note?: string }>>;
+  /** Events for waitFor, by name. */
+  readonly events?: Readonly<Record<string, Json>>;
+  /** What became of an effect in doubt: true, false, or its receipt. */
+  readonly resolve?: (effect: string) => boolean | { receipt: Json };
+  /** What a child task returns. */
+  readonly children?: (agent: string, input: JsonObject) => Json;
+  readonly id?: string;
+}
+
+/** What became of the task. */
+export interface AgentRun {
+  readonly state: State;
+  readonly result?: Json;
+  readonly error?: TaskFailure;
+  readonly waitingFor?: string;
+  readonly journal: readonly Entry[];
+  /** How often the handler was started. */
+  readonly executions: number;
+  /** Virtual time that passed, in milliseconds: sleeps, retries and waits included. */
+  readonly elapsed: number;
+  readonly spent: Cost;
+  /** What the model was asked. */
+  readonly requests: readonly TurnRequest[];
+}
+
+const QUEUE = "TEST";
+/** A handler that starts more often than this never ends. */
+const MOST_STARTS = 200;
+
+/** Runs one task of an agent in memory, on the journey's own code, in virtual time. */
+export async function runAgent(agent: Agent, input: JsonObject, options: RunOptions = {}): Promise<AgentRun> {
+  const { id = "test" } = options;
+  // Its time-out is measured in real time, of which there is none here.
+  const { timeout: _, ...limits } = agent.limits;
+  const tested: Agent = { ...agent, limits };
+  const began = Date.UTC(2030, 0, 1);
+  let now = began;
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: async (ms: number) => {
+      now += Math.max(0, ms);
+    },
+  };
+  const model = scripted(options.model ?? []);
+  const store = memoryStore();
+  const deps: Deps = {
+    store,
+    bus: quietBus(),
+    clock,
+    log: () => {},
+    settings: makeSettings({ namespace: "test" }),
+    runner: "test",
+    model,
+    lanesOf: () => 1,
+  };
+  const mark = () => ({ now, stamp: crypto.randomUUID(), by: "test" });
+  const change = async (...events: TaskEvent[]): Promise<Task> => {
+    const seen = await store.get(id);
+    if (!seen) throw new Error(`no task ${id}`);
+    const task = events.reduce((current, event) => apply(current, event, mark()), seen.task);
+    await store.replace(task, seen.revision);
+    return task;
+  };
+
+  const { now: at, stamp, by } = mark();
+  const inputHash = await hashInput(input);
+  await store.create(submitted({ id, agent: "test", lane: 0, input, inputHash, at, stamp, by }, QUEUE));
+  let crash = crashOf(options);
+  for (let starts = 0; ; ) {
+    const task = (await store.get(id))?.task as Task;
+    if (isFinal(task)) break;
+    const next = await whatNext(task, options, change, clock, deps);
+    if (next === "stays") break;
+    if (next === "moved") continue;
+    if (++starts > MOST_STARTS)
+      throw new PawlError("crash_loop", `The handler was started ${MOST_STARTS} times and never ended`);
+    const isDead = await execute(tested, id, crash, deps, change);
+    if (isDead) crash = undefined;
+  }
+  return report(id, now - began, model.requests, deps);
+}
+
+/** What is left to the world: time passes, people answer, children end. */
+async function whatNext(
+  task: Task,
+  options: RunOptions,
+  change: (...events: TaskEvent[]) => Promise<Task>,
+  clock: { now(): number; sleep(ms: number): Promise<void> },
+  deps: Deps,
+): Promise<"runs" | "moved" | "stays"> {
+  switch (task.state) {
+    case "scheduled":
+      await clock.sleep(task.dueAt - clock.now());
+      await change({ type: "dispatch", queue: QUEUE });
+      return "moved";
+    case "waiting": {
+      const { waitingFor: name } = task;
+      const value = answerTo(name, options);
+      if (value !== undefined) await change({ type: "signal", name, value }, { type: "wake", queue: QUEUE });
+      else if (await endChild(name, options, deps))
+        await change({ type: "signal", name, value: null }, { type: "wake", queue: QUEUE });
+      else if (task.dueAt !== undefined) {
+        await clock.sleep(task.dueAt - clock.now());
+        await change({ type: "wake", queue: QUEUE });
+      } else return "stays";
+      return "moved";
+    }
+    case "in_doubt": {
+      const told = options.resolve?.(task.effect);
+      if (told === undefined) return "stays";
+      const answer = typeof told === "boolean" ? { happened: told } : { happened: true, ...told };
+      await change({ type: "resolve", to: "dispatched", queue: QUEUE, answer });
+      return "moved";
+    }
+    default:
+      return "runs";
+  }
+}
+
+function answerTo(waitingFor: string, { approvals = {}, events = {} }: RunOptions): Json | undefined {
+  const name = Object.keys(approvals).find((one) => approvalSignal(one) === waitingFor);
+  const answer = name === undefined ? undefined : approvals[name];
+  if (answer === undefined) return events[waitingFor];
+  return typeof answer === "boolean" ? { approved: answer, by: "test" } : { ...answer };
+}
+
+/** The child that is waited for ends as the test says. */
+async function endChild(waitingFor: string, { children }: RunOptions, { store }: Deps): Promise<boolean> {
+  const id = /^child:(.*)$/.exec(waitingFor)?.[1];
+  const found = id === undefined ? undefined : await store.get(id);
+  if (!found || !children) return false;
+  const result = children(found.task.agent, found.task.input);
+  const { task } = found;
+  await store.replace({ ...task, state: "completed", result, expiresAt: 0 } as Task, found.revision);
+  return true;
+}
+
+/** One execution. True when it died where the test wanted it to. */
+async function execute(
+  agent: Agent,
+  id: string,
+  crash: Crash | undefined,
+  deps: Deps,
+  change: (...events: TaskEvent[]) => Promise<Task>,
+): Promise<boolean> {
+  const lost = new AbortController();
+  const check = () => lost.signal.throwIfAborted();
+  const hold = {
+    lost: lost.signal,
+    cancelled: new AbortController().signal,
+    check,
+    stopBeats: async () => {},
+  };
+  const die = () => lost.abort(new PawlError("lease_lost", "The process died, as the test wanted"));
+  const mortal = { ...deps, store: dyingStore(deps.store, crash, die) };
+  const before = (await deps.store.get(id))?.task as Task;
+  const isNew = before.state === "dispatched" && before.journaled === 0 && before.released;
+  const holder = {
+    queue: QUEUE,
+    seq: before.dispatches,
+    token: crypto.randomUUID(),
+    runner: "test",
+    via: "test",
+    lease: 0,
+  };
+  const taken = await change({ type: before.state === "running" ? "takeover" : "claim", ...holder });
+  if (taken.state === "running" && !taken.started) await change({ type: "start" });
+  const held = (await deps.store.get(id)) as HeldTask;
+  const never = new AbortController().signal;
+  const ran = await run(held.task as Running, agent, isNew, hold as unknown as Hold, never, mortal);
+  if (!lost.signal.aborted) await record(held, ran, agent, hold as unknown as Hold, deps);
+  return lost.signal.aborted;
+}
+
+function crashOf({ crashBefore, crashAfter }: RunOptions): Crash | undefined {
+  if (crashBefore !== undefined) return { when: "before", at: crashBefore };
+  return crashAfter === undefined ? undefined : { when: "after", at: crashAfter };
+}
+
+/** At the point that the test names the process is no more: nothing returns. */
+function dyingStore(store: TaskStore, crash: Crash | undefined, die: () => void): TaskStore {
+  if (!crash) return store;
+  return {
+    ...store,
+    putHead: async (head, seen) => {
+      const before = seen === undefined ? 0 : ((await store.getHead(head.taskId))?.head.count ?? 0);
+      const added = head.recent.slice(Math.max(0, head.recent.length - (head.count - before)));
+      const { at, when } = crash;
+      const isPoint =
+        typeof at === "number" ? before < at && head.count >= at : added.some((entry) => isAt(entry, at));
+      if (isPoint && when === "before") return dead(die);
+      const result = await store.putHead(head, seen);
+      return isPoint ? dead(die) : result;
+    },
+  };
+}
+
+function dead(die: () => void): Promise<never> {
+  die();
+  return new Promise<never>(() => {});
+}
+
+function isAt({ kind, key }: Entry, point: string): boolean {
+  const name = key.replace(/#\d+$/, "");
+  return point === `${kind}:${name}` || point === `${kind}:${key}`;
+}
+
+/** Children are only stored: what becomes of them is the test's to say. */
+function quietBus(): Bus {
+  return { name: "none", publish: async () => ({ kind: "stored", seq: 1 }) } as unknown as Bus;
+}
+
+async function report(
+  id: string,
+  elapsed: number,
+  requests: readonly TurnRequest[],
+  deps: Deps,
+): Promise<AgentRun> {
+  const task = (await deps.store.get(id))?.task as Task;
+  const journal = (await readJournal(id, () => {}, deps))?.entries ?? [];
+  const { state, executions, spent } = task;
+  return {
+    state,
+    ...(task.state === "completed" && { result: task.result }),
+    ...(task.state === "failed" && { error: task.error }),
+    ...(task.state === "waiting" && { waitingFor: task.waitingFor }),
+    journal,
+    executions,
+    elapsed,
+    spent,
+    requests,
+  };
+}
