@@ -17,7 +17,7 @@ export function gcpJob(job: Job): void {
   const log = logOf(job.name);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const budget = timeBudget(config, limitMs);
-    return job.run(await kept(config, log), AbortSignal.any([budget, ending.signal]));
+    return job.run(await kept(config, log), AbortSignal.any([budget, ending.signal]), config);
   };
   // A caller that hangs up does not end this one: its request goes on to its end.
   gcpFunction((request) =>

@@ -7,7 +7,7 @@ import type { Config } from "./config.ts";
 export interface Job {
   readonly name: string;
   /** Begins nothing new once told to stop. Says what it did. */
-  run(deps: Deps, stop: AbortSignal): Promise<object>;
+  run(deps: Deps, stop: AbortSignal, config: Config): Promise<object>;
 }
 
 /** What differs between platforms for a function that is woken. */

@@ -38,19 +38,11 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       await store.close();
       await bus.close();
     };
-    const base = { store, bus, clock: systemClock, log, settings, runner, wake, nc };
-    return { ...base, ...(await modelOf(config)), [Symbol.asyncDispose]: close };
+    return { store, bus, clock: systemClock, log, settings, runner, wake, nc, [Symbol.asyncDispose]: close };
   } catch (error) {
     await nc.close();
     throw error;
   }
-}
-
-/** Loaded only where there is a key: most commands ask no model. */
-async function modelOf({ model }: Config): Promise<Pick<Deps, "model">> {
-  if (!model) return {};
-  const { anthropic } = await import("../shared/adapters/anthropic.ts");
-  return { model: anthropic(model) };
 }
 
 export async function connectNats({

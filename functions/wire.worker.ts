@@ -1,5 +1,4 @@
 import { type NatsConnection, wsconnect } from "@nats-io/nats-core";
-import { anthropic } from "../shared/adapters/anthropic.ts";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
@@ -42,7 +41,6 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       settings,
       runner,
       wake: wake.wake,
-      ...(config.model && { model: anthropic(config.model) }),
       nc,
       [Symbol.asyncDispose]: close,
     };

@@ -18,7 +18,7 @@ export function workerJob(job: Job) {
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const budget = timeBudget(config, limitMs);
     await using deps = await wire(config, log);
-    return await job.run(deps, budget);
+    return await job.run(deps, budget, config);
   };
   return {
     fetch: (request: Request, env: object, context: Context): Promise<Response> =>

@@ -29,14 +29,18 @@ export interface KnownAgent {
   readonly dispatchTimeout: number;
 }
 
-export async function knownAgents(folder: string): Promise<KnownAgent[]> {
-  const names = await agentNames(folder);
-  return Promise.all(
-    names.map(async (name) => {
+/** "skip-broken": for an agent's own function, which another's mistake must not stop. */
+export async function knownAgents(folder: string, broken?: "skip-broken"): Promise<KnownAgent[]> {
+  const known = (await agentNames(folder)).map(async (name): Promise<KnownAgent[]> => {
+    try {
       const { lanes, dispatchTimeout } = (await loadAgent(name, folder)).limits;
-      return { name, lanes, dispatchTimeout };
-    }),
-  );
+      return [{ name, lanes, dispatchTimeout }];
+    } catch (error) {
+      if (broken) return [];
+      throw error;
+    }
+  });
+  return (await Promise.all(known)).flat();
 }
 
 export async function loadAgent(name: string, folder: string): Promise<Agent> {

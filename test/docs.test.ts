@@ -1,12 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
 import { errorKinds } from "../shared/task/errors.ts";
 import { settingVariables } from "../shared/task/settings.ts";
+import { SHARED, tempAgents } from "./support/temp-agents.ts";
 
 const root = join(import.meta.dirname, "..");
+const folder = tempAgents();
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 
 test("the README's agent is the file that it says it is", () => {
@@ -16,20 +18,17 @@ test("the README's agent is the file that it says it is", () => {
 });
 
 test("every agent in the author's guide is one, and its types are right", async () => {
-  const blocks = [...read("docs/author.md").matchAll(/```ts\n\/\/ agents\/([\w-]+)\.ts\n([\s\S]*?)```/g)];
-  const folder = mkdtempSync(join(root, "test/support/guide-"));
-  try {
-    for (const [, name, code] of blocks as unknown as [string, string, string][])
-      writeFileSync(join(folder, `${name}.ts`), code.replace("../shared/", "../../../shared/"));
-    for (const [, name] of blocks) await loadAgent(name as string, folder);
-    expect(await loadAgent("greet", folder)).toMatchObject({
-      limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },
-    });
-    expect(blocks.length).toBeGreaterThan(3);
-    expect(() => execFileSync(join(root, "node_modules/.bin/tsc"), { cwd: root })).not.toThrow();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const blocks = [...read("docs/author.md").matchAll(/```ts\n\/\/ agents\/([\w.-]+)\.ts\n([\s\S]*?)```/g)];
+  writeFileSync(join(folder, "tsconfig.json"), '{ "extends": "../../tsconfig.json", "include": ["*.ts"] }');
+  for (const [, name, code] of blocks as unknown as [string, string, string][])
+    writeFileSync(join(folder, `${name}.ts`), code.replace("../shared/", `${SHARED}/`));
+  const names = blocks.map(([, name]) => name as string).filter((name) => !name.endsWith(".test"));
+  for (const name of names) await loadAgent(name, folder);
+  expect(await loadAgent("greet", folder)).toMatchObject({
+    limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },
+  });
+  expect(names.length).toBeGreaterThan(6);
+  expect(() => execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder])).not.toThrow();
 });
 
 test("every script of package.json is in the README", () => {

@@ -41,9 +41,11 @@ export function addRun(program: Command, config: () => Config): void {
         });
         await using deps = await wire({ settings, ...rest }, log);
         log("info", "run.started", { agent: name, mode, bus: deps.bus.name, store: deps.store.name });
-        const others = await knownAgents(agentsFolder());
+        const others = await knownAgents(agentsFolder(), "skip-broken");
         const lanesOf = (other: string) => others.find((one) => one.name === other)?.lanes;
-        const handled = await serve(name, agent, mode, stop.signal, { ...deps, lanesOf });
+        // Loaded only where there is a key.
+        const model = rest.model && (await import("../../functions/model.ts")).modelOf(rest);
+        const handled = await serve(name, agent, mode, stop.signal, { ...deps, ...model, lanesOf });
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });
         else say(`${name}: ${summary(handled)}`);
         if (handled.retry && !options.json)

@@ -1,17 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { configFrom } from "../../functions/config.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { CLI, startProcess } from "../support/runners.ts";
 import { emulatorHost, hasEmulator, wired } from "../support/stores.ts";
+import { SHARED, tempAgents } from "../support/temp-agents.ts";
 import { until } from "../support/until.ts";
 
-const agents = mkdtempSync(join(import.meta.dirname, "../support/dev-"));
-afterAll(() => rmSync(agents, { recursive: true, force: true }));
+const agents = tempAgents();
 
 function writeAgent(answer: string): void {
-  const source = `import { defineAgent } from "../../../shared/agent.ts";
+  const source = `import { defineAgent } from "${SHARED}/agent.ts";
 export default defineAgent({ run: () => ${JSON.stringify(answer)} });\n`;
   writeFileSync(join(agents, "hello.ts"), source);
 }

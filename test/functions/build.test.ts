@@ -1,19 +1,17 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { buildFunction, ROOT, TARGETS } from "../../infra/build/build.ts";
 import { builds } from "../support/platforms.ts";
 import { CLI, startProcess } from "../support/runners.ts";
+import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
 const out = builds();
-const agents = mkdtempSync(join(import.meta.dirname, "../support/build-"));
-afterAll(() => {
-  out[Symbol.dispose]();
-  rmSync(agents, { recursive: true, force: true });
-});
+const agents = tempAgents();
+afterAll(() => out[Symbol.dispose]());
 
 function agent(name: string, body: string, before = ""): void {
-  const source = `${before}import { defineAgent } from "../../../shared/agent.ts";\nexport default defineAgent(${body});\n`;
+  const source = `${before}import { defineAgent } from "${SHARED}/agent.ts";\nexport default defineAgent(${body});\n`;
   writeFileSync(join(agents, `${name}.ts`), source);
 }
 
@@ -36,7 +34,7 @@ test.each(TARGETS)("functions without an agent carry no agent's code: %s", async
   for (const name of ["api", "dispatch", "reconcile"]) {
     const { inputs } = await out.build(name, target);
     expect(
-      inputs.filter((path) => path.includes("agents/")),
+      inputs.filter((path) => /^(agents|test\/support)\/|anthropic/.test(path)),
       name,
     ).toEqual([]);
   }

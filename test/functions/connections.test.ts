@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import type { Target } from "../../infra/build/build.ts";
+import { startModel, text } from "../../infra/local/model.ts";
 import { freePort } from "../../infra/local/process.ts";
 import { dispatchDue, queueOf } from "../../shared/journey/dispatch.ts";
 import { submit } from "../../shared/journey/submit.ts";
@@ -119,11 +120,27 @@ test.each(["cloudflare", "gcp"] as const)(
   },
 );
 
+test.each(["cloudflare", "gcp"] as const)("an agent asks its model, streamed, on %s", async (target) => {
+  await using nats = await testNats();
+  await using model = await startModel(() => text("from the edge"));
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  await deps.bus.ensure(queueOf({ agent: "asker", lane: 0 }, deps));
+  await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {} });
+  const vars = varsOf(w, target, { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url });
+  await using deployed = await deploy(await out.build("asker", target), vars);
+  await post(deployed.url);
+  expect((await deps.store.get("t"))?.task).toMatchObject({
+    state: "completed",
+    result: { text: "from the edge", turns: 1 },
+  });
+});
+
 test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", async (target) => {
   await using nats = await testNats();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
-  for (const agent of ["walker", "recorder", "stepper"])
+  for (const agent of ["walker", "recorder", "stepper", "asker"])
     await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
   const vars = varsOf(w, target);
   await using dispatch = await deploy(await out.build("dispatch", target), vars);
@@ -137,7 +154,7 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   await submit(broken, { agent: "walker", lanes: 1, id: "t", input: {} }).catch(() => {});
   expect((await deps.store.get("t"))?.task.state).toBe("scheduled");
   const dispatched = await post(dispatch.url);
-  expect(await dispatched.json()).toEqual({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
+  expect(await dispatched.json()).toMatchObject({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
   expect((await deps.store.get("t"))?.task.state).toBe("dispatched");
   expect(await dispatchDue(deps, "walker")).toBe(0);
   const counted = (await (await post(reconcile.url)).json()) as { queues: Record<string, unknown> };

@@ -1,0 +1,138 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { queueOf } from "../../shared/journey/dispatch.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { pawl } from "../support/runners.ts";
+import { testNats, wired, world } from "../support/stores.ts";
+import { SHARED, tempAgents } from "../support/temp-agents.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const agents = tempAgents();
+writeFileSync(
+  join(agents, "asks.ts"),
+  `import { defineAgent } from "${SHARED}/agent.ts";
+export default defineAgent({
+  async run({ approval, waitFor, effect, input }) {
+    if (input.what === "approval") return approval("publish", { summary: "May I?" });
+    if (input.what === "event") return waitFor("paid");
+    return effect("post", { run: () => { throw new Error("reset"); } });
+  },
+});\n`,
+);
+
+async function stage() {
+  const w = world(nats, "nats-kv");
+  const deps = await wired(w.config);
+  await deps.bus.ensure(queueOf({ agent: "asks", lane: 0 }, deps));
+  const env = { PAWL_AGENTS_DIR: agents };
+  const run = async (...args: string[]) => {
+    const command = pawl(w, args, env);
+    return { code: await command.exited, text: command.text() };
+  };
+  const drain = () => run("run", "asks", "--drain");
+  const state = async (id: string) => (await deps.store.get(id))?.task.state;
+  return {
+    deps,
+    run,
+    drain,
+    state,
+    ask: async (id: string, what: string, until: string) => {
+      await submit(deps, { agent: "asks", lanes: 1, id, input: { what } });
+      for (let i = 0; i < 20 && (await state(id)) !== until; i++) await drain();
+      expect(await state(id)).toBe(until);
+    },
+    [Symbol.asyncDispose]: () => deps[Symbol.asyncDispose](),
+  };
+}
+
+test("approve and reject: status says how, the task goes on, and its document who said so", async () => {
+  await using s = await stage();
+  await s.ask("yes", "approval", "waiting");
+  const status = await s.run("status", "yes");
+  expect(status.text).toContain("waits for   approval:publish (pawl approve|reject yes publish): May I?");
+  expect(await s.run("approve", "yes", "publish", "--by", "ann", "--note", "fine")).toEqual({
+    code: 0,
+    text: "yes is dispatched\n",
+  });
+  await s.drain();
+  expect((await s.deps.store.get("yes"))?.task).toMatchObject({
+    state: "completed",
+    result: { by: "ann", note: "fine" },
+  });
+  await s.ask("no", "approval", "waiting");
+  const rejected = await s.run("reject", "no", "publish", "--json");
+  expect([rejected.code, JSON.parse(rejected.text)]).toEqual([0, { id: "no", state: "dispatched" }]);
+  await s.drain();
+  expect((await s.deps.store.get("no"))?.task).toMatchObject({ error: { code: "approval_rejected" } });
+});
+
+test("signal: with a value, without one, with a wrong one, for a task that is over or not there", async () => {
+  await using s = await stage();
+  await s.ask("t", "event", "waiting");
+  expect(await s.run("signal", "t", "paid", "{oops")).toMatchObject({
+    code: 2,
+    text: expect.stringMatching(/The event's value is not JSON/),
+  });
+  expect(await s.run("signal", "t", "other")).toMatchObject({ code: 0, text: "t is waiting\n" });
+  expect(await s.run("signal", "t", "paid", '{"amount": 3}')).toMatchObject({
+    code: 0,
+    text: "t is dispatched\n",
+  });
+  await s.drain();
+  expect((await s.deps.store.get("t"))?.task).toMatchObject({ state: "completed", result: { amount: 3 } });
+  expect(await s.run("signal", "t", "paid")).toMatchObject({
+    code: 1,
+    text: expect.stringMatching(/Task t is completed/),
+  });
+  expect(await s.run("signal", "nobody", "paid")).toMatchObject({
+    code: 1,
+    text: expect.stringMatching(/no task nobody/),
+  });
+  expect((await s.run("signal")).code).toBe(2);
+});
+
+test("resolve: one of three, and only what is in doubt", async () => {
+  await using s = await stage();
+  await s.ask("t", "effect", "in_doubt");
+  const status = await s.run("status", "t");
+  expect(status.text).toMatch(/in doubt {4}effect post#1: .* pawl resolve t --happened\|--did-not\|--fail/);
+  for (const args of [[], ["--happened", "--fail"]])
+    expect(await s.run("resolve", "t", ...args)).toMatchObject({
+      code: 2,
+      text: expect.stringMatching(/Say one of/),
+    });
+  expect(await s.run("resolve", "t", "--happened", "--receipt", "[")).toMatchObject({ code: 2 });
+  expect(await s.run("resolve", "t", "--happened", "--receipt", '{"url": "x"}')).toMatchObject({ code: 0 });
+  await s.drain();
+  expect((await s.deps.store.get("t"))?.task).toMatchObject({ state: "completed", result: { url: "x" } });
+  expect(await s.run("resolve", "t", "--fail")).toMatchObject({
+    code: 1,
+    text: expect.stringMatching(/nothing about it is in doubt/),
+  });
+});
+
+test("new: an agent and its test, once, under a name that is free", async () => {
+  await using s = await stage();
+  const made = await s.run("new", "fresh-one", "--json");
+  expect(JSON.parse(made.text)).toMatchObject({
+    agent: "fresh-one",
+    files: [expect.any(String), expect.any(String)],
+  });
+  expect(readFileSync(join(agents, "fresh-one.ts"), "utf8")).toContain(`from "${SHARED}/agent.ts"`);
+  expect(readFileSync(join(agents, "fresh-one.test.ts"), "utf8")).toContain(
+    'import agent from "./fresh-one.ts"',
+  );
+  for (const [name, why] of [
+    ["fresh-one", /is there already/],
+    ["dispatch", /function of Pawl's own/],
+    ["No_Good", /name/],
+  ] as const)
+    expect(await s.run("new", name)).toMatchObject({ code: 2, text: expect.stringMatching(why) });
+});
