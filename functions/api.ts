@@ -1,20 +1,22 @@
+import { agents } from "pawl:agents";
 import type { Deps } from "../shared/journey/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
+import { createApp } from "../shared/web/app.ts";
+import { failed } from "../shared/web/problem.ts";
 import { logOf } from "./log.ts";
-import { failed, problem } from "./run.ts";
 
 const log = logOf("api");
+const app = createApp({ agents });
 
-/** The HTTP API. `open`: a connection for this request. */
+/** The HTTP API. `open`: a connection for this request, made once. */
 export async function answerApi(request: Request, open: (log: Log) => Promise<Deps>): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  if (pathname !== "/health") return problem(404, "not_found", `There is no ${pathname} here`);
-  if (request.method !== "GET") return problem(405, "method", "Use GET", { allow: "GET" });
+  let opened: Promise<Deps> | undefined;
+  const once = () => {
+    opened ??= open(log);
+    return opened;
+  };
   try {
-    const deps = await open(log);
-    // A document that is not there is an answer; a store that is away is an error.
-    await deps.store.get("health");
-    return Response.json({ ok: true });
+    return await app.fetch(request, { open: once });
   } catch (error) {
     return failed(error, log);
   }

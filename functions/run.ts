@@ -1,6 +1,7 @@
 import type { Deps } from "../shared/journey/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
-import { errorKinds, isPawlError, messageOf, PawlError } from "../shared/task/errors.ts";
+import { isPawlError, messageOf, PawlError } from "../shared/task/errors.ts";
+import { failed, problem } from "../shared/web/problem.ts";
 import type { Config } from "./config.ts";
 
 /** What a function does when it is woken, by cron or by POST /run. */
@@ -84,32 +85,4 @@ export async function isAuthorised(request: Request, secret: string | undefined)
   const [a, b] = [await digest(given), await digest(secret ?? "")];
   const difference = a.reduce((sum, byte, i) => sum | (byte ^ (b[i] as number)), 0);
   return secret !== undefined && difference === 0;
-}
-
-/** An error as RFC 9457 problem details. One that is none of ours is logged, not shown. */
-export function failed(error: unknown, log: Log): Response {
-  if (!isPawlError(error)) {
-    const stack = error instanceof Error ? error.stack : String(error);
-    log("error", "function.unexpected", { stack });
-    return problem(
-      500,
-      "unexpected",
-      "Something went wrong that Pawl has no word for. See the function's log",
-    );
-  }
-  const { disposition, remedy } = errorKinds[error.code];
-  const headers: Record<string, string> = disposition === "retry" ? { "retry-after": "60" } : {};
-  return problem(disposition === "retry" ? 503 : 500, error.code, `${messageOf(error)}. ${remedy}`, headers);
-}
-
-export function problem(
-  status: number,
-  code: string,
-  detail: string,
-  headers: Record<string, string> = {},
-): Response {
-  return Response.json(
-    { type: "about:blank", status, code, detail },
-    { status, headers: { "content-type": "application/problem+json", ...headers } },
-  );
 }

@@ -31,6 +31,10 @@ const rules: { layer: RegExp; may: RegExp }[] = [
     may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$)/,
   },
   { layer: /^shared\/agent\.ts$/, may: /^(shared\/task\/|@standard-schema\/spec$)/ },
+  {
+    layer: /^shared\/web\//,
+    may: /^(shared\/(task|ports|journey|web)\/|hono(\/[\w-]+)?$|zod$)/,
+  },
   { layer: /^shared\/testing/, may: /^shared\/((task|ports|journey|testing)\/|agent\.ts)/ },
   { layer: /^agents\/[\w-]+\.test\.ts$/, may: /^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/ },
   { layer: /^agents\//, may: /^(shared\/agent\.ts$|[^./@][\w-]*$)/ },

@@ -1,17 +1,10 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { PawlError } from "../../shared/task/errors.ts";
 import { knownAgents, loadAgent } from "../agents.ts";
-
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-export const TARGETS = ["cloudflare", "gcp"] as const;
-export type Target = (typeof TARGETS)[number];
-/** Functions of Pawl's own; every other name is an agent's. */
-export const OWN_FUNCTIONS = ["api", "dispatch", "reconcile"] as const;
-export type FunctionKind = "agent" | (typeof OWN_FUNCTIONS)[number];
+import { type FunctionKind, kib, kindOf, ROOT, type Target } from "./targets.ts";
 
 /** An agent function for Workers may not grow past this: start-up time follows size. */
 const LARGEST_GZIP = 180 * 1024;
@@ -26,10 +19,6 @@ export interface Built {
   readonly gzip: number;
   /** What is inside, by path from the project's root. */
   readonly inputs: readonly string[];
-}
-
-export function kindOf(name: string): FunctionKind {
-  return OWN_FUNCTIONS.find((own) => own === name) ?? "agent";
 }
 
 /** One bundle per function and platform, with the code of the chosen agent only. */
@@ -74,8 +63,6 @@ async function replaceFile(path: string, contents: Uint8Array): Promise<void> {
   await writeFile(`${path}.new`, contents);
   await rename(`${path}.new`, path);
 }
-
-export const kib = (bytes: number) => Math.ceil(bytes / 1024);
 
 const common = {
   bundle: true,

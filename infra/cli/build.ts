@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { type Command, Option } from "commander";
 import { agentsFolder } from "../agents.ts";
-import { buildFunction, kib, TARGETS, type Target } from "../build/build.ts";
+import { kib, TARGETS, type Target } from "../build/targets.ts";
 import { say, sayJson } from "./output.ts";
 
 export function addBuild(program: Command): void {
@@ -13,6 +13,7 @@ export function addBuild(program: Command): void {
     .option("--json", "answer in JSON")
     .addHelpText("after", "\nExample:\n  npm run build -- echo --target gcp")
     .action(async (name: string, options: { target: Target; json?: boolean }) => {
+      const { buildFunction } = await import("../build/build.ts");
       const built = await buildFunction(name, options.target, agentsFolder());
       const file = relative(process.cwd(), built.file);
       if (options.json) sayJson({ ...built, file });

@@ -1,9 +1,8 @@
 import { delimiter, dirname, join } from "node:path";
 import { type Command, Option } from "commander";
 import { agentsFolder, loadAgent } from "../agents.ts";
-import { kindOf, ROOT, TARGETS, type Target } from "../build/build.ts";
+import { kindOf, ROOT, TARGETS, type Target } from "../build/targets.ts";
 import { commandsOf } from "../deploy/commands.ts";
-import { deploy } from "../deploy/deployment.ts";
 import { say, sayJson } from "./output.ts";
 
 interface Options {
@@ -41,6 +40,7 @@ export function addDeploy(program: Command): void {
           : (await import("../deploy/gcp.ts")).gcp(env);
       // wrangler is ours, unless there is another on the path, and runs on the Node that runs this.
       const path = [dirname(process.execPath), process.env.PATH, join(ROOT, "node_modules/.bin")];
+      const { deploy } = await import("../deploy/deployment.ts");
       const commands = commandsOf(dryRun, tell, {
         ...process.env,
         PATH: path.join(delimiter),

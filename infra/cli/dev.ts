@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { parseDuration } from "../../shared/task/duration.ts";
 import { agentsFolder } from "../agents.ts";
-import { ROOT } from "../build/build.ts";
-import { type DevStack, startDev } from "../local/dev.ts";
+import { ROOT } from "../build/targets.ts";
+import type { DevStack } from "../local/dev.ts";
 import { printable, say, sayJson } from "./output.ts";
 
 export function addDev(program: Command): void {
@@ -26,6 +26,8 @@ export function addDev(program: Command): void {
         process.once("SIGINT", resolve);
         process.once("SIGTERM", resolve);
       });
+      // Takes a second to load, which no other command should.
+      const { startDev } = await import("../local/dev.ts");
       await using stack = await startDev(agentsFolder(), cronEvery, tell, (line) =>
         json ? sayJson(asJson(line)) : say(asText(line)),
       );

@@ -4,12 +4,15 @@ import { configFrom } from "../../functions/config.ts";
 import { addBuild } from "./build.ts";
 import { addDeploy } from "./deploy.ts";
 import { addDev } from "./dev.ts";
+import { addDlq } from "./dlq.ts";
 import { addNew } from "./new.ts";
 import { addOperate } from "./operate.ts";
 import { sayError, sayJson } from "./output.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addSubmit } from "./submit.ts";
+import { addTasks } from "./tasks.ts";
+import { addToken } from "./token.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -53,7 +56,10 @@ const config = () => configFrom(process.env);
 addRun(program, config);
 addSubmit(program, config);
 addStatus(program, config);
+addTasks(program, config);
+addDlq(program, config);
 addOperate(program, config);
+addToken(program, config);
 addNew(program);
 addBuild(program);
 addDeploy(program);

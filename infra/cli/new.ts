@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { PawlError } from "../../shared/task/errors.ts";
 import { checkAgentName } from "../../shared/task/names.ts";
 import { agentsFolder } from "../agents.ts";
-import { OWN_FUNCTIONS } from "../build/build.ts";
+import { OWN_FUNCTIONS } from "../build/targets.ts";
 import { say, sayJson } from "./output.ts";
 
 const SHARED = fileURLToPath(new URL("../../shared", import.meta.url));

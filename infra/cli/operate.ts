@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { type Wired, wire } from "../../functions/wire.node.ts";
-import { type Resolution, resolve, signal } from "../../shared/journey/operate.ts";
+import { cancel, type Resolution, resolve, signal } from "../../shared/journey/operate.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { type Json, parseJson } from "../../shared/task/json.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
@@ -42,6 +42,14 @@ export function addOperate(program: Command, config: () => Config): void {
         return act(id, options, (deps) => signal(deps, id, approvalSignal(approval), value));
       });
   }
+
+  program
+    .command("cancel")
+    .description("cancel a task: at once, or, while it runs, within a heartbeat")
+    .argument("<id>", "the task's id")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl cancel order-7")
+    .action((id: string, options: Options) => act(id, options, (deps) => cancel(deps, id)));
 
   program
     .command("signal")

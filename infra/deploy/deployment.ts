@@ -6,7 +6,8 @@ import type { Log } from "../../shared/ports/log.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { loadAgent } from "../agents.ts";
-import { type Built, buildFunction, type FunctionKind, kib, kindOf, type Target } from "../build/build.ts";
+import { type Built, buildFunction } from "../build/build.ts";
+import { type FunctionKind, kib, kindOf, type Target } from "../build/targets.ts";
 import { type Commands, shown } from "./commands.ts";
 
 /** One function on its way to a platform. */

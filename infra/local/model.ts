@@ -11,6 +11,8 @@ export type Reply =
       readonly usage?: Partial<Usage>;
       /** Before the first event, in milliseconds. */
       readonly delay?: number;
+      /** Before every other event, in milliseconds. */
+      readonly pause?: number;
       /** The connection is cut after so many events. */
       readonly cutAfter?: number;
       /** Nothing more is said after so many events, and the connection stays open. */
@@ -99,6 +101,7 @@ async function stream(
       return false;
     }
     if (i === reply.stallAfter) return false;
+    if (i > 0 && reply.pause) await new Promise((resolve) => setTimeout(resolve, reply.pause));
     const sent = response.write(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`);
     if (!sent) await new Promise((resolve) => response.once("drain", resolve));
   }

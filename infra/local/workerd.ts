@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { unstable_readConfig } from "wrangler";
-import { ROOT } from "../build/build.ts";
+import { ROOT } from "../build/targets.ts";
 import { freePort, startServer, untilReady } from "./process.ts";
 
 /** The program itself: the package's command is a script that starts it, and signals would reach only that. */

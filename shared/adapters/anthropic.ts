@@ -8,15 +8,16 @@ import type { JsonObject } from "../task/json.ts";
 export interface AnthropicOptions {
   readonly apiKey: string;
   readonly baseUrl?: string;
+  /** A stream that says nothing for this long is given up, in milliseconds. Each event starts the clock again. */
+  readonly silence?: number;
 }
 
-/** A stream that says nothing for this long is cut. Each event starts the clock again. */
 const SILENCE = 120_000;
 /** The API's words for a prompt that is too long, which it says as an ordinary bad request. */
 const TOO_LONG = /prompt is too long|exceed context limit|context window/i;
 
 /** Anthropic's Messages API, streamed, so that an answer may take longer than a request. Retries are the caller's. */
-export function anthropic({ apiKey, baseUrl }: AnthropicOptions): Model {
+export function anthropic({ apiKey, baseUrl, silence = SILENCE }: AnthropicOptions): Model {
   const client = new BaseAnthropic({
     apiKey,
     maxRetries: 0,
@@ -32,7 +33,7 @@ export function anthropic({ apiKey, baseUrl }: AnthropicOptions): Model {
       let isBegun = false;
       const heard = () => {
         clearTimeout(timer);
-        timer = setTimeout(() => quiet.abort(), SILENCE);
+        timer = setTimeout(() => quiet.abort(), silence);
       };
       try {
         heard();

@@ -1,4 +1,6 @@
+import type { TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
+import { PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import { sweepAt } from "../task/sweep.ts";
 
@@ -43,6 +45,20 @@ export const PARTS = (namespace: string) => `${namespace}-parts`;
 export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
 export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.stringify(head) });
 export const partFields = (taskId: string, text: string) => ({ taskId, text });
+
+/** The last task of a page, as a place to go on from. */
+export function pageOf(tasks: readonly Task[], limit: number): TaskPage {
+  const last = tasks.length === limit ? tasks.at(-1) : undefined;
+  return { tasks, ...(last && { cursor: `${last.updatedAt}.${last.id}` }) };
+}
+
+/** It comes back from outside, where anyone may have written it. */
+export function readCursor(cursor: string): { at: number; id: string } {
+  const [, at, id] = /^(\d{1,15})\.([A-Za-z0-9_-]{1,128})$/.exec(cursor) ?? [];
+  if (at === undefined || id === undefined)
+    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
+  return { at: Number(at), id };
+}
 
 /** Seconds and nanoseconds of the update time. A revision may come from a message's header, which anyone can write. */
 export function isRevision(text: string): boolean {

@@ -1,4 +1,4 @@
-import { type DocumentSnapshot, Firestore, Timestamp } from "@google-cloud/firestore";
+import { type DocumentSnapshot, FieldPath, Firestore, type Query, Timestamp } from "@google-cloud/firestore";
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Head } from "../task/journal.ts";
 import {
@@ -7,8 +7,10 @@ import {
   headFields,
   isRevision,
   PARTS,
+  pageOf,
   partFields,
   partId,
+  readCursor,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
@@ -90,6 +92,17 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
           .orderBy("sweepAt")
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
+      }),
+    list: ({ agent, state }, limit, cursor) =>
+      ask("Listing tasks", async () => {
+        let query: Query = tasks;
+        if (agent !== undefined) query = query.where("agent", "==", agent);
+        if (state !== undefined) query = query.where("state", "==", state);
+        query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
+        const after = cursor === undefined ? undefined : readCursor(cursor);
+        if (after) query = query.startAfter(new Date(after.at), after.id);
+        const found = (await query.get()).docs.map((doc) => (stored(doc) as Stored).task);
+        return pageOf(found, limit);
       }),
     getHead: (taskId) =>
       ask(`Reading the journal of ${taskId}`, async () => {

@@ -1,4 +1,4 @@
-import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
@@ -8,8 +8,10 @@ import {
   headFields,
   isRevision,
   PARTS,
+  pageOf,
   partFields,
   partId,
+  readCursor,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
@@ -133,6 +135,18 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
             document ? [stored(document) as Stored] : [],
           ),
       ),
+    list: async (filter, limit, cursor) =>
+      ask(
+        "Listing tasks",
+        `${root}:runQuery`,
+        listQuery(namespace, root, filter, limit, cursor),
+        (answer) => {
+          const found = (answer as { document?: RestDocument }[]).flatMap(
+            ({ document }) => stored(document)?.task ?? [],
+          );
+          return pageOf(found, limit);
+        },
+      ),
     getHead: async (taskId) => {
       const found = await read(`Reading the journal of ${taskId}`, headPath(taskId));
       if (!found) return undefined;
@@ -151,6 +165,37 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       return found?.fields?.text?.stringValue as string | undefined;
     },
     close: async () => {},
+  };
+}
+
+const equals = (field: string, value: string) => ({
+  fieldFilter: { field: { fieldPath: field }, op: "EQUAL", value: encodeValue(value) },
+});
+
+function listQuery(
+  namespace: string,
+  root: string,
+  { agent, state }: TaskFilter,
+  limit: number,
+  cursor: string | undefined,
+) {
+  const filters = [
+    ...(agent === undefined ? [] : [equals("agent", agent)]),
+    ...(state === undefined ? [] : [equals("state", state)]),
+  ];
+  const after = cursor === undefined ? undefined : readCursor(cursor);
+  const name = after && { referenceValue: `${root}/${TASKS(namespace)}/${after.id}` };
+  return {
+    structuredQuery: {
+      from: [{ collectionId: TASKS(namespace) }],
+      ...(filters.length > 0 && { where: { compositeFilter: { op: "AND", filters } } }),
+      orderBy: ["updatedAt", "__name__"].map((fieldPath) => ({
+        field: { fieldPath },
+        direction: "DESCENDING",
+      })),
+      ...(after && { startAt: { values: [encodeValue(new Date(after.at)), name], before: false } }),
+      limit,
+    },
   };
 }
 

@@ -111,6 +111,20 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       }
       return found;
     },
+    // By id: a bucket knows no other order. Every document is looked at, which is fit for people, not for millions.
+    list: async ({ agent, state }, limit, cursor) => {
+      if (cursor !== undefined && !/^[A-Za-z0-9_-]{1,128}$/.test(cursor))
+        throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
+      const ids = (await keys("Listing tasks", "task.*")).map((key) => key.slice("task.".length)).sort();
+      const tasks: Task[] = [];
+      for (const id of ids.filter((one) => cursor === undefined || one > cursor)) {
+        const task = (await get(id))?.task;
+        if (!task || (agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) continue;
+        tasks.push(task);
+        if (tasks.length === limit) return { tasks, cursor: id };
+      }
+      return { tasks };
+    },
     getHead: (taskId) =>
       ask(`Reading the journal of ${taskId}`, async () => {
         const entry = await bucket.get(headKey(taskId));

@@ -25,7 +25,7 @@ export function effectOf({
       return value;
     };
     if (known?.state === "done") return journal.read(known.kept);
-    const effectKey = await keyOf(deps.settings.namespace, task.id, key);
+    const effectKey = await keyOf(deps.settings.namespace, task, key);
     if (known && known.state !== "undone") {
       const told = resolution(task, key, known.tries);
       if (told?.happened) return happened(told.receipt);
@@ -58,8 +58,10 @@ export function effectOf({
 }
 
 /** The same on every try and every runner. Safe in a header, whatever the effect is called. */
-async function keyOf(namespace: string, taskId: string, key: string): Promise<string> {
-  return `pawl-${(await sha256(`${namespace}/${taskId}/${key}`)).slice(0, 40)}`;
+async function keyOf(namespace: string, { id, epoch }: Running, key: string): Promise<string> {
+  // Redriven from scratch, it is meant to happen again.
+  const again = epoch > 0 ? `/${epoch}` : "";
+  return `pawl-${(await sha256(`${namespace}/${id}/${key}${again}`)).slice(0, 40)}`;
 }
 
 /** What a person said about this very try. */

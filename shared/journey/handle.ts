@@ -80,9 +80,9 @@ async function work(
     } as const;
     return record(claimed.held, ran, agent, hold, deps);
   }
-  const { started, journaled } = claimed.held.task;
+  const { started, journaled, epoch } = claimed.held.task;
   // Everyone before let go, and had nothing to journal.
-  const isNew = started && journaled === 0;
+  const isNew = started && journaled === 0 && epoch === 0;
   const ran = await run(held.task, agent, isNew, hold, stop, deps);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();

@@ -23,6 +23,8 @@ export interface Journal {
   readonly entries: readonly Entry[];
   /** The head as it is by now. */
   head(): Head;
+  /** All that is listed by now. */
+  listed(): readonly Entry[];
   /** Resolves when the entry is listed. Throws `lease_lost` when another holder has opened the journal since. */
   append(entry: Entry): Promise<void>;
   /** Makes a value ready for an entry: checked, and stored beside the journal where it is large. */
@@ -44,14 +46,15 @@ export async function openJournal(
   guard: Guard,
   deps: Deps,
 ): Promise<Journal> {
-  const { id, fence } = task;
-  const fresh = emptyHead(id, fence, version, uniqueToken());
+  const { id } = task;
+  const fresh = emptyHead(task, version, uniqueToken());
   const opened = isNew ? undefined : await takeOver(fresh, guard, deps);
   const entries = opened ? await readEntries(opened.head, guard, deps) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
 
   const pending: Entry[] = [];
+  const added: Entry[] = [];
   let broken: unknown;
   /** All that waits, in one write. */
   const flush = async () => {
@@ -62,6 +65,7 @@ export async function openJournal(
     if (page) await putPart(id, pageName, JSON.stringify(page), guard, deps);
     revision = await putHead(next, revision, guard, deps);
     head = next;
+    added.push(...batch);
   };
   let turn: Promise<void> = Promise.resolve();
 
@@ -69,6 +73,7 @@ export async function openJournal(
     version: head.version,
     entries,
     head: () => head,
+    listed: () => [...entries, ...added],
     append: (entry) => {
       pending.push(entry);
       turn = turn.then(async () => {
@@ -122,16 +127,20 @@ export async function readJournal(
   return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
 }
 
+function reopened(head: Head, fresh: Head): Head {
+  const { fence, stamp } = fresh;
+  // From scratch: what was paid stays on the book, and nothing else is known any more.
+  if (head.epoch < fresh.epoch) return { ...fresh, spent: head.spent, saved: head.saved };
+  // What is there is about to be replayed, and not paid again.
+  return { ...head, fence, stamp, saved: plus(head.saved, head.spent) };
+}
+
 async function takeOver(fresh: Head, guard: Guard, deps: Deps): Promise<StoredHead> {
   for (;;) {
     const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
     if (found && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
-    const { fence, stamp } = fresh;
-    // What is there is about to be replayed, and not paid again.
-    const head = found
-      ? { ...found.head, fence, stamp, saved: plus(found.head.saved, found.head.spent) }
-      : fresh;
+    const head = found ? reopened(found.head, fresh) : fresh;
     const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return { head, revision: result.revision };
   }

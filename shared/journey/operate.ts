@@ -56,6 +56,29 @@ export function resolve(deps: Deps, id: string, resolution: Resolution): Promise
   });
 }
 
+/** What is queued is cancelled at once; what runs is asked to stop, and its holder, or the next, writes the state. */
+export function cancel(deps: Deps, id: string): Promise<Task> {
+  return operate(deps, id, (task, mark) => {
+    if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
+    if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
+    return apply(task, { type: "cancel", ended: true, expiresAt: mark.now + deps.settings.retention }, mark);
+  });
+}
+
+/** A dead letter is tried again: on its journal, or from scratch, when all that it did is done again. */
+export function redrive(deps: Deps, id: string, fromScratch: boolean): Promise<Task> {
+  return operate(deps, id, (task, mark) => {
+    if (task.state !== "failed")
+      throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: only what failed is redriven`);
+    if (task.raw)
+      throw new PawlError(
+        "redrive_refused",
+        `Task ${id} is a message that could not be read as a task: there is nothing to run`,
+      );
+    return apply(task, { type: "redrive", queue: streamName(queueOf(task, deps)), fromScratch }, mark);
+  });
+}
+
 /** One change by a person or another task; where it dispatches, the message follows. */
 async function operate(deps: Deps, id: string, change: (task: Task, mark: Mark) => Task): Promise<Task> {
   const patient = whilePatient(deps, `Task ${id}`);

@@ -78,13 +78,14 @@ export async function publish(
 
 function outgoing({ task, revision }: Stored & { task: Dispatched }, msgId: string) {
   const [first] = task.history;
-  const { id, agent, lane, orderingKey, parent, input, inputHash, createdAt } = task;
+  const { id, agent, lane, orderingKey, parent, meta, input, inputHash, createdAt } = task;
   const data = encodeEnvelope({
     id,
     agent,
     lane,
     ...(orderingKey !== undefined && { orderingKey }),
     ...(parent !== undefined && { parent }),
+    ...(meta !== undefined && { meta }),
     input,
     inputHash,
     at: createdAt,

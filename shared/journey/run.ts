@@ -1,11 +1,12 @@
 import type { Agent, AgentContext } from "../agent.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../task/errors.ts";
+import { doubtful, resolutionName } from "../task/journal.ts";
 import { byteLength, type Json, type JsonObject, plainJson } from "../task/json.ts";
 import { callsOf, type Suspension } from "./calls.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
-import { openJournal } from "./journal.ts";
+import { type Journal, openJournal } from "./journal.ts";
 import { holding } from "./write.ts";
 
 /** How an execution ended. `ended`: the handler's code is over; false when it ignores its signal and still runs. */
@@ -61,6 +62,8 @@ export async function run(
     if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
     const signal = watchful(abort.signal, hold);
     const journal = await openJournal(task, agent.version, isNew, holding(hold), deps);
+    // Asked for while nobody held it, or before its holder died.
+    if (task.cancelRequested) return { outcome: cancelled(task, journal), journal: before };
     const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, deps);
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
@@ -71,7 +74,9 @@ export async function run(
     const last = ending ?? (await Promise.race([ended, grace(deps, over.signal)]));
     close();
     const { count: journaled, spent, saved } = journal.head();
-    return { outcome: classify(last, cause, deps), journal: { journaled, spent, saved } };
+    const outcome = classify(last, cause, deps);
+    const isOver = outcome.kind === "cancelled" && outcome.ended;
+    return { outcome: isOver ? cancelled(task, journal) : outcome, journal: { journaled, spent, saved } };
   } catch (error) {
     // Only the journal's opening throws: the handler has not begun.
     return { outcome: classify({ thrown: error }, cause, deps), journal: before };
@@ -79,6 +84,14 @@ export async function run(
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);
   }
+}
+
+/** With an effect under way that nobody knows the end of, it is for a person to say first. */
+function cancelled({ signals }: Running, journal: Journal): Outcome {
+  const doubt = doubtful(journal.listed(), (key, tries) => {
+    return signals.some(({ name }) => name === resolutionName(key, tries));
+  });
+  return doubt ? { kind: "doubt", ...doubt } : { kind: "cancelled", ended: true };
 }
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {

@@ -1,6 +1,6 @@
 import type { Stored } from "../ports/store.ts";
-import { submitted } from "../task/create.ts";
-import type { Dispatched, DuplicateLayer, State, Task } from "../task/document.ts";
+import { scheduled, submitted } from "../task/create.ts";
+import type { Dispatched, DuplicateLayer, Meta, Millis, State, Task } from "../task/document.ts";
 import { checkInputSize, LABEL_LIMIT } from "../task/envelope.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
@@ -23,6 +23,9 @@ export interface Submission {
   readonly msgId?: string;
   /** The task that submits this one, and may wait for it. */
   readonly parent?: string;
+  readonly meta?: Meta;
+  /** Not before then. */
+  readonly at?: Millis;
 }
 
 export interface Submitted {
@@ -39,7 +42,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const agent = checkAgentName(submission.agent);
   const id = checkTaskId(submission.id ?? uniqueToken());
   checkInputSize(submission.input, deps.settings.inputLimit);
-  const { orderingKey, parent, input } = submission;
+  const { orderingKey, parent, meta, input, at: dueAt } = submission;
   if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
     throw new PawlError(
       "input_invalid",
@@ -52,29 +55,36 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const key = {
     ...(orderingKey !== undefined && { orderingKey }),
     ...(parent !== undefined && { parent }),
+    ...(meta !== undefined && { meta }),
   };
   const inputHash = await hashInput(input);
-  const task = submitted(
-    { id, agent, lane, ...key, input, inputHash, at: now, stamp, by },
-    streamName(queue),
-  );
+  const envelope = { id, agent, lane, ...key, input, inputHash, at: now, stamp, by };
+  const isLater = dueAt !== undefined && dueAt > now;
+  const task = isLater ? scheduled(envelope, dueAt) : submitted(envelope, streamName(queue));
 
   const created = await create(deps, task, whilePatient(deps, `Task ${id}`));
   const msgId = submission.msgId ?? msgIdOf(task);
   if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId);
+  if (isLater) return { id, kind: "accepted", state: "scheduled" };
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
   await publish(deps, stored, queue, msgId);
   return { id, kind: "accepted", state: "dispatched" };
 }
 
 /** The id is taken: by the same work, which may have been left half submitted, or by other work. */
-async function again(deps: Deps, found: Stored, wanted: Dispatched, msgId: string): Promise<Submitted> {
+async function again(deps: Deps, found: Stored, wanted: Task, msgId: string): Promise<Submitted> {
   const { task } = found;
   if (task.agent !== wanted.agent || task.inputHash !== wanted.inputHash) {
     const differs = task.agent === wanted.agent ? "another input" : `agent ${task.agent}`;
     throw new PawlError(
       "id_conflict",
       `Task ${task.id} exists with ${differs}. Use another id for other work, or the same input for the same work`,
+    );
+  }
+  if (task.meta?.requestHash !== wanted.meta?.requestHash) {
+    throw new PawlError(
+      "id_conflict",
+      `Task ${task.id} was submitted by another request: its key stands for that one`,
     );
   }
   const stoppedBy = await heal(deps, found, msgId);

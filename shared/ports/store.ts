@@ -1,4 +1,4 @@
-import type { Task } from "../task/document.ts";
+import type { State, Task } from "../task/document.ts";
 import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
 
@@ -13,6 +13,17 @@ export interface Stored {
 export interface StoredHead {
   readonly head: Head;
   readonly revision: Revision;
+}
+
+export interface TaskFilter {
+  readonly agent?: string;
+  readonly state?: State;
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[];
+  /** Where the next page begins; none after the last. */
+  readonly cursor?: string;
 }
 
 /** "refused": the document is not what the writer saw. Nothing was written. */
@@ -38,6 +49,8 @@ export interface TaskStore {
     range: { after: number; until: number },
     limit: number,
   ): Promise<Stored[]>;
+  /** A page of tasks, in an order of the store's own that stays the same from page to page. */
+  list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage>;
   getHead(taskId: string): Promise<StoredHead | undefined>;
   /** Guarded like a task. Without a revision seen: only if there is none. */
   putHead(head: Head, seen?: Revision): Promise<WriteResult>;

@@ -1,15 +1,18 @@
 import { NO_COST } from "./cost.ts";
-import type { Dispatched, Failed, Millis, RawMessage, Running, TaskFailure } from "./document.ts";
+import type { Dispatched, Failed, Millis, RawMessage, Running, Scheduled, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";
 import type { Mark } from "./transitions.ts";
 
-type Kind = Pick<Envelope, "id" | "agent" | "lane" | "orderingKey" | "parent" | "input" | "inputHash">;
+type Kind = Pick<
+  Envelope,
+  "id" | "agent" | "lane" | "orderingKey" | "parent" | "meta" | "input" | "inputHash"
+>;
 
 function blank(
   kind: Kind,
   createdAt: Millis,
   event: string,
-  state: Dispatched["state"] | "running" | "failed",
+  state: "scheduled" | "dispatched" | "running" | "failed",
   mark: Mark,
 ) {
   const fence = state === "running" ? 1 : 0;
@@ -20,6 +23,7 @@ function blank(
     lane: kind.lane,
     ...(kind.orderingKey !== undefined && { orderingKey: kind.orderingKey }),
     ...(kind.parent !== undefined && { parent: kind.parent }),
+    ...(kind.meta !== undefined && { meta: kind.meta }),
     input: kind.input,
     inputHash: kind.inputHash,
     fence,
@@ -30,6 +34,7 @@ function blank(
     dispatches: 1,
     attempts: 0,
     executions: 0,
+    epoch: 0,
     journaled: 0,
     spent: NO_COST,
     saved: NO_COST,
@@ -53,6 +58,13 @@ export function submitted(envelope: Envelope, queue: string): Dispatched {
   const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
   const base = blank(envelope, envelope.at, "submit", "dispatched", mark);
   return { ...base, state: "dispatched", queue };
+}
+
+/** A task for later: it is dispatched when it is due. */
+export function scheduled(envelope: Envelope, dueAt: Millis): Scheduled {
+  const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
+  const base = blank(envelope, envelope.at, "submit", "scheduled", mark);
+  return { ...base, dispatches: 0, state: "scheduled", dueAt };
 }
 
 /** A message published directly, with no document behind it: it is its own submit. */

@@ -62,6 +62,15 @@ export interface Signal {
   readonly at: Millis;
 }
 
+/** What a submitter says of a task beside its input. Nothing of it changes what the task does. */
+export interface Meta {
+  /** Whose token submitted it through the API: only they, and operators, see it there. */
+  readonly owner?: string;
+  /** Of the whole request: the same Idempotency-Key with another one is a mistake. */
+  readonly requestHash?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 interface Common {
   readonly v: 1;
   readonly id: string;
@@ -70,6 +79,7 @@ interface Common {
   readonly orderingKey?: string;
   /** The task that submitted this one. */
   readonly parent?: string;
+  readonly meta?: Meta;
   readonly input: JsonObject;
   readonly inputHash: string;
   /** Grows by one with every claim and is never reset: the order of all holders. */
@@ -87,6 +97,8 @@ interface Common {
   readonly executions: number;
   /** Starts in a row that ended without a word: the crash loop's counter. */
   readonly silentStarts: number;
+  /** Grows when the task is redriven from scratch: a journal of an older one is as good as none. */
+  readonly epoch: number;
   /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. */
   readonly journaled: number;
   /** What its model turns cost, and what the journal saved, by the last word of a holder. */

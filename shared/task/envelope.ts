@@ -1,11 +1,13 @@
-import type { Millis } from "./document.ts";
+import type { Meta, Millis } from "./document.ts";
 import { PawlError } from "./errors.ts";
-import { hashInput, isJsonObject, type JsonObject, parseJson } from "./json.ts";
+import { hashInput, isJsonObject, type Json, type JsonObject, parseJson } from "./json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "./names.ts";
 
 export const ENVELOPE_VERSION = 1;
 /** Longest ordering key, in characters. */
 export const LABEL_LIMIT = 512;
+
+export const MOST_LABELS = 16;
 
 /** Headers of a dispatched message. Without them a message was published directly. */
 export const DISPATCH_HEADER = "Pawl-Dispatch";
@@ -18,6 +20,7 @@ export interface Envelope {
   readonly lane: number;
   readonly orderingKey?: string;
   readonly parent?: string;
+  readonly meta?: Meta;
   readonly input: JsonObject;
   readonly inputHash: string;
   readonly at: Millis;
@@ -27,9 +30,9 @@ export interface Envelope {
 }
 
 export function encodeEnvelope(envelope: Envelope): Uint8Array {
-  const { id, agent, orderingKey, parent, input, at, stamp, by } = envelope;
+  const { id, agent, orderingKey, parent, meta, input, at, stamp, by } = envelope;
   return new TextEncoder().encode(
-    JSON.stringify({ v: ENVELOPE_VERSION, id, agent, orderingKey, parent, at, stamp, by, input }),
+    JSON.stringify({ v: ENVELOPE_VERSION, id, agent, orderingKey, parent, meta, at, stamp, by, input }),
   );
 }
 
@@ -97,6 +100,7 @@ export async function decodeEnvelope(
     lane: queue.lane,
     ...(typeof body.orderingKey === "string" && { orderingKey: body.orderingKey }),
     ...(typeof body.parent === "string" && { parent: body.parent }),
+    ...(isJsonObject(body.meta) && { meta: readMeta(body.meta) }),
     input: body.input,
     inputHash: await hashInput(body.input),
     at: typeof body.at === "number" ? body.at : 0,
@@ -136,4 +140,20 @@ function kindOf(value: unknown): string {
 
 function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 140) ?? "nothing";
+}
+
+/** What is no meta of ours is left out: a message can be written by anyone. */
+function readMeta({ owner, requestHash, labels }: JsonObject): Meta {
+  const short = (value: Json | undefined): value is string =>
+    typeof value === "string" && value.length <= LABEL_LIMIT;
+  const kept = isJsonObject(labels)
+    ? Object.entries(labels).filter(([key, value]) => short(key) && short(value))
+    : [];
+  return {
+    ...(short(owner) && { owner }),
+    ...(short(requestHash) && { requestHash }),
+    ...(kept.length > 0 && {
+      labels: Object.fromEntries(kept.slice(0, MOST_LABELS)) as Record<string, string>,
+    }),
+  };
 }

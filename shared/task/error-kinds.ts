@@ -1,3 +1,5 @@
+import { authorErrors } from "./author-errors.ts";
+
 /**
  * The one error family. A code is the anchor of its paragraph in docs/errors.md, which is printed from this table.
  *
@@ -13,6 +15,7 @@ export interface ErrorKind {
 }
 
 export const errorKinds = {
+  ...authorErrors,
   agent_mismatch: {
     disposition: "fail",
     meaning: "A message on one agent's queue names another agent.",
@@ -34,21 +37,6 @@ export const errorKinds = {
     meaning: "There is no such file in the agents folder.",
     remedy: "Check the spelling against the names the message lists, or set PAWL_AGENTS_DIR.",
   },
-  approval_rejected: {
-    disposition: "fail",
-    meaning: "A person rejected what the task asked approval for.",
-    remedy: "Nothing, if that was meant. A handler may catch it and do something else.",
-  },
-  approval_timeout: {
-    disposition: "fail",
-    meaning: "Nobody answered an approval before its timeout.",
-    remedy: "Give it a longer timeout, or catch it in the handler and do something else.",
-  },
-  attempts_exhausted: {
-    disposition: "fail",
-    meaning: "The handler failed as often as `limits.attempts` allows.",
-    remedy: "The last error is in the dead letter. Mend its cause, then submit the work under another id.",
-  },
   bus_refused: {
     disposition: "retry",
     meaning:
@@ -60,25 +48,10 @@ export const errorKinds = {
     meaning: "NATS did not answer in time, so what was asked of it may or may not have happened.",
     remedy: "Check that NATS_URL is right and the server runs. A submit can be repeated with the same --id.",
   },
-  budget_exceeded: {
-    disposition: "fail",
-    meaning: "The next model call could cost more than is left of `limits.budgetUsd`, so it was not made.",
-    remedy: "Raise the budget, or ask for less: a smaller maxTokens reserves less. The journal is kept.",
-  },
   bundle_too_large: {
     disposition: "fail",
     meaning: "An agent function's bundle for Workers is over its size limit: a large bundle starts slowly.",
     remedy: "Import less in the agent: the message names what takes most.",
-  },
-  call_invalid: {
-    disposition: "fail",
-    meaning: "A handler called `step` or `effect` with a wrong name or without a function.",
-    remedy: "Correct the call that the message names.",
-  },
-  child_failed: {
-    disposition: "fail",
-    meaning: "A child task whose result a handler waited for failed, or was cancelled.",
-    remedy: "Read the child with `pawl status`. A handler may catch it and do something else.",
   },
   crash_loop: {
     disposition: "fail",
@@ -111,11 +84,6 @@ export const errorKinds = {
     meaning: "A task's document would pass what the store can hold (1 MiB).",
     remedy: "Keep large values elsewhere and pass a reference.",
   },
-  effect_in_doubt: {
-    disposition: "fail",
-    meaning: "Nobody could tell whether an effect had happened, and a person gave the task up.",
-    remedy: "Nothing: `pawl resolve --fail` did this.",
-  },
   envelope_invalid: {
     disposition: "fail",
     meaning: "A message on a task queue is not a Pawl envelope.",
@@ -126,16 +94,6 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A message's envelope is of a version that this runner does not speak.",
     remedy: "Deploy runners and publishers of one version. The bytes are in the dead letter.",
-  },
-  fatal: {
-    disposition: "fail",
-    meaning: "The handler threw `Fatal`: trying again would not help.",
-    remedy: "Read the message, mend its cause, then submit the work under another id.",
-  },
-  handler_failed: {
-    disposition: "retry",
-    meaning: "The handler threw.",
-    remedy: "It is tried again with growing delays until `limits.attempts` is reached.",
   },
   id_conflict: {
     disposition: "fail",
@@ -157,63 +115,16 @@ export const errorKinds = {
     meaning: "The input is over the size limit.",
     remedy: "Keep large values elsewhere and pass a reference, or raise PAWL_INPUT_LIMIT.",
   },
-  journal_full: {
-    disposition: "fail",
-    meaning: "A task's journal has as many entries as one can have.",
-    remedy: "Do more in one step, or split the work into several tasks.",
-  },
-  journal_mismatch: {
-    disposition: "fail",
-    meaning:
-      "The handler does not make the calls that its task's journal has: it was changed while the task was under way, or is not the same on every run.",
-    remedy:
-      "Raise the agent's `version` and keep the old calls for tasks of older ones (docs/author.md). In parallel, give each call a name of its own.",
-  },
   lease_lost: {
     disposition: "abandon",
     meaning: "This runner can no longer prove that the task is its own, so it stopped and wrote nothing.",
     remedy:
       "Nothing: the next delivery goes on. If it is frequent, look for frozen processes or a slow store.",
   },
-  model_context: {
-    disposition: "fail",
-    meaning: "The conversation is longer than the model's context window.",
-    remedy: "Pass less, or split the work into several calls.",
-  },
-  model_invalid: {
-    disposition: "fail",
-    meaning: "The model's API refused a request for good: a wrong key, model or parameter.",
-    remedy: "Do what the message says. ANTHROPIC_API_KEY is the key.",
-  },
-  model_refusal: {
-    disposition: "fail",
-    meaning: "The model refused to answer.",
-    remedy: "Read what it was asked. A handler may catch this and do something else.",
-  },
-  model_truncated: {
-    disposition: "fail",
-    meaning: "The model's answer reached maxTokens and is not whole.",
-    remedy: "Raise maxTokens, or set onMaxTokens to return to take what there is.",
-  },
-  model_turns: {
-    disposition: "fail",
-    meaning: "The model asked for tools more often than maxTurns allows.",
-    remedy: "Raise maxTurns, or give it a clearer task.",
-  },
-  model_unavailable: {
-    disposition: "retry",
-    meaning: "The model's API was overloaded, limited or away for longer than a call waits.",
-    remedy: "The task is tried again; its journal keeps what was paid for.",
-  },
   msg_id_taken: {
     disposition: "fail",
     meaning: "The Msg-Id given by the caller was used for another message inside the duplicate window.",
     remedy: "Use another --msg-id, or none.",
-  },
-  price_unknown: {
-    disposition: "fail",
-    meaning: "An agent with a budget asked for a model whose price is not known.",
-    remedy: "Give its price in PAWL_PRICES, or name a model of shared/task/prices.ts.",
   },
   queue_drift: {
     disposition: "fail",
@@ -231,30 +142,20 @@ export const errorKinds = {
     remedy:
       "The task is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
   },
-  result_invalid: {
+  redrive_refused: {
     disposition: "fail",
-    meaning: "The handler, a step or an effect returned something that JSON can't express.",
-    remedy: "Return plain data: no functions, cycles, BigInt, NaN, Date, Map or other class instances.",
+    meaning: "A dead letter that is no task can't be redriven.",
+    remedy: "Read its bytes with `pawl status --json`, and submit the work anew.",
   },
-  result_too_large: {
+  scope_missing: {
     disposition: "fail",
-    meaning: "The handler's result is over the size limit (PAWL_RESULT_LIMIT).",
-    remedy: "Store large results elsewhere and return a reference.",
+    meaning: "An API token lacks the scope that a request needs.",
+    remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
   },
   setting_invalid: {
     disposition: "fail",
     meaning: "A setting is missing, malformed, or contradicts another.",
     remedy: "Set what the message names.",
-  },
-  signal_refused: {
-    disposition: "fail",
-    meaning: "A task has as many signals as its document keeps.",
-    remedy: "Send events to a task that consumes them, or fewer of them.",
-  },
-  step_too_large: {
-    disposition: "fail",
-    meaning: "The result of a step or effect is over 16 MiB.",
-    remedy: "Keep large values elsewhere and return a reference.",
   },
   store_refused: {
     disposition: "fail",
@@ -271,11 +172,6 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "A task's id can't be a subject token and a document id.",
     remedy: "Use 1 to 128 of the characters A-Z a-z 0-9 _ - and not __ at both ends.",
-  },
-  task_timeout: {
-    disposition: "retry",
-    meaning: "The handler ran longer than `limits.timeout`.",
-    remedy: "Raise the limit, or do less in one task.",
   },
   task_unknown: {
     disposition: "fail",

@@ -52,6 +52,8 @@ export type CallKind = "step" | "effect" | "turn" | "wait";
 export interface Head {
   readonly v: 1;
   readonly taskId: string;
+  /** The task's when the journal began. */
+  readonly epoch: number;
   /** The newest holder that opened it: an older one's append names a revision that is gone. */
   readonly fence: number;
   /** The agent's version when the journal began. */
@@ -65,10 +67,16 @@ export interface Head {
   readonly recent: readonly Entry[];
 }
 
-export function emptyHead(taskId: string, fence: number, version: number, stamp: string): Head {
+export function emptyHead(
+  task: { readonly id: string; readonly fence: number; readonly epoch: number },
+  version: number,
+  stamp: string,
+): Head {
+  const { id: taskId, fence, epoch } = task;
   return {
     v: 1,
     taskId,
+    epoch,
     fence,
     version,
     stamp,
@@ -175,6 +183,18 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
     }
   }
   return byKey;
+}
+
+/** What began and has no end that anyone knows of: the first effect that a person has yet to answer for. */
+export function doubtful(
+  entries: readonly Entry[],
+  isAnswered: (effect: string, tries: number) => boolean,
+): { effect: string; tries: number } | undefined {
+  const open = [...known(entries).entries()].find(
+    ([key, { kind, state, tries }]) =>
+      kind === "effect" && (state === "open" || state === "unsure") && !isAnswered(key, tries),
+  );
+  return open && { effect: open[0], tries: open[1].tries };
 }
 
 /** The signal by which a person answers for one try of an effect: the next try, in doubt again, is a new question. */

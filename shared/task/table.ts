@@ -3,6 +3,7 @@ import type { State, Task } from "./document.ts";
 const LIVE = ["scheduled", "dispatched", "running", "waiting", "in_doubt"] as const;
 const FINAL = ["completed", "failed", "cancelled"] as const;
 const ANY = [...LIVE, ...FINAL] as const;
+export const states: readonly State[] = ANY;
 
 export interface Transition {
   readonly from: readonly State[];

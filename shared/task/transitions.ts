@@ -15,7 +15,8 @@ import { type Transition, transitions } from "./table.ts";
 
 /** What happened, with what is needed to write it down. */
 export type TaskEvent =
-  | { type: "dispatch" | "wake" | "redrive"; queue: string; note?: string }
+  | { type: "dispatch" | "wake"; queue: string; note?: string }
+  | { type: "redrive"; queue: string; fromScratch: boolean }
   | { type: "requeue"; queue: string }
   | { type: "rollback"; dueAt: Millis; note: string }
   | {
@@ -89,10 +90,21 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
   switch (event.type) {
     case "dispatch":
     case "wake":
+      return { ...base, state: "dispatched", queue: event.queue, dispatches: base.dispatches + 1 };
     case "redrive": {
-      const { lastError: _, cancelRequested: __, ...fresh } = base;
-      const kept = event.type === "redrive" ? { ...fresh, attempts: 0, silentStarts: 0 } : base;
-      return { ...kept, state: "dispatched", queue: event.queue, dispatches: base.dispatches + 1 };
+      const { lastError: _, cancelRequested: __, ...kept } = base;
+      // Answers belong to the journal that consumed them.
+      const anew = event.fromScratch && { epoch: base.epoch + 1, journaled: 0, signals: [] };
+      const dispatches = base.dispatches + 1;
+      return {
+        ...kept,
+        ...anew,
+        attempts: 0,
+        silentStarts: 0,
+        state: "dispatched",
+        queue: event.queue,
+        dispatches,
+      };
     }
     case "requeue":
       // Whoever held the lost message may still act, so the next holder has to wait.

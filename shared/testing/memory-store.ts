@@ -31,6 +31,13 @@ export function memoryStore(): TaskStore {
         .filter(({ task }) => (sweepAt(task) ?? Infinity) <= until && (sweepAt(task) ?? 0) > after)
         .toSorted((a, b) => (sweepAt(a.task) ?? 0) - (sweepAt(b.task) ?? 0))
         .slice(0, limit),
+    list: async ({ agent, state }, limit) => {
+      const all = [...tasks.values()].map(({ task }) => task);
+      const found = all.filter(
+        (one) => (agent ?? one.agent) === one.agent && (state ?? one.state) === one.state,
+      );
+      return { tasks: found.slice(0, limit) };
+    },
     getHead: async (id) => copy(heads.get(id)),
     putHead: async (head, seen) => put(heads, head.taskId, seen, { head }),
     putPart: async (id, name, text) => void parts.set(`${id}/${name}`, text),

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ROOT, TARGETS } from "../../infra/build/build.ts";
+import { ROOT, TARGETS } from "../../infra/build/targets.ts";
 import { CLI } from "../support/runners.ts";
 import { testNats } from "../support/stores.ts";
 

@@ -197,6 +197,30 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       expect(orphans.map((stored) => stored.task.id)).toEqual([first.task.id]);
     });
 
+    test("tasks are listed by agent and state, page by page, each once", async () => {
+      const own = await wired(world(nats, kind).config);
+      const ids: string[] = [];
+      for (let i = 0; i < 7; i++) {
+        const task = { ...(await newTask()), agent: i % 2 ? "odd" : "even" };
+        await own.store.create(task);
+        ids.push(task.id);
+      }
+      const all: string[] = [];
+      for (let cursor: string | undefined, pages = 0; pages === 0 || cursor; pages++) {
+        const page = await own.store.list({}, 3, cursor);
+        all.push(...page.tasks.map((task) => task.id));
+        cursor = page.cursor;
+        expect(pages).toBeLessThan(4);
+      }
+      expect(all.toSorted()).toEqual(ids.toSorted());
+      expect((await own.store.list({ agent: "odd" }, 10)).tasks).toHaveLength(3);
+      expect((await own.store.list({ agent: "odd", state: "dispatched" }, 10)).tasks).toHaveLength(3);
+      expect((await own.store.list({ state: "failed" }, 10)).tasks).toEqual([]);
+      for (const wrong of ["", "x y", "../../etc", "1.", `${"9".repeat(20)}.x`, "1.a/b"])
+        await expect(own.store.list({}, 3, wrong)).rejects.toMatchObject({ code: "input_invalid" });
+      await own[Symbol.asyncDispose]();
+    });
+
     test("parts are kept, and writing one again changes nothing", async () => {
       const text = `{"é":"${"你".repeat(299_000)}👩"}`;
       await deps.store.putPart("parted", "settled-0", text);
@@ -207,7 +231,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
 
     test("a journal's head is created once, and replaced only by who saw it last", async () => {
       const id = `t-${randomUUID()}`;
-      const head = (stamp: string) => emptyHead(id, 1, 1, stamp);
+      const head = (stamp: string) => emptyHead({ id, fence: 1, epoch: 0 }, 1, stamp);
       expect(await deps.store.getHead(id)).toBeUndefined();
       const creates = await Promise.all(
         Array.from({ length: 20 }, (_, i) => deps.store.putHead(head(`c${i}`))),

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { buildFunction, ROOT, TARGETS } from "../../infra/build/build.ts";
+import { buildFunction } from "../../infra/build/build.ts";
+import { ROOT, TARGETS } from "../../infra/build/targets.ts";
 import { builds } from "../support/platforms.ts";
 import { CLI, startProcess } from "../support/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";

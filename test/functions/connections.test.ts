@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import type { Target } from "../../infra/build/build.ts";
+import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
 import { freePort } from "../../infra/local/process.ts";
 import { dispatchDue, queueOf } from "../../shared/journey/dispatch.ts";

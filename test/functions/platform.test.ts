@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Built, TARGETS } from "../../infra/build/build.ts";
+import type { Built } from "../../infra/build/build.ts";
+import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
 import { submit } from "../../shared/journey/submit.ts";
@@ -115,7 +116,7 @@ describe.each(TARGETS)("%s", (target) => {
     });
   });
 
-  test("a handler that ignores its signal is left behind, and its successor waits until it can't act", async () => {
+  test("a handler that ignores its signal is left behind, and the task is not taken for released", async () => {
     await using nats = await testNats();
     const given = { ackWait: 2_000, stopGrace: 900, requestTimeout: 500 };
     await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "2s" });

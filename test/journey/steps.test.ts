@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const noGuard = () => {};
-const holder = (fence: number) => ({ id: "t", fence, journaled: 0, signals: [] }) as unknown as Running;
+const holder = (fence: number) =>
+  ({ id: "t", fence, epoch: 0, journaled: 0, signals: [] }) as unknown as Running;
 
 describe.each(stores)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("a step that is stored is not run again, whatever fails after it", async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { ROOT } from "../../infra/build/build.ts";
+import { ROOT } from "../../infra/build/targets.ts";
 
 /** How agents in such a folder import Pawl. */
 export const SHARED = "../../shared";

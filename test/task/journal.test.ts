@@ -120,7 +120,7 @@ test("however entries are appended, pages and head together list all of them, in
   const size = fc.integer({ min: 0, max: 8_000 });
   fc.assert(
     fc.property(fc.array(fc.array(size, { minLength: 1, maxLength: 5 }), { maxLength: 60 }), (batches) => {
-      let head = emptyHead("t", 1, 1, "s");
+      let head = emptyHead({ id: "t", fence: 1, epoch: 0 }, 1, "s");
       const pages = new Map<string, readonly Entry[]>();
       const all: Entry[] = [];
       batches.forEach((sizes, i) => {

@@ -14,7 +14,7 @@ const fresh = () =>
 /** One event of each kind, with whatever it carries made up. */
 const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
   fc.record({
-    type: fc.constantFrom("dispatch" as const, "wake" as const, "redrive" as const),
+    type: fc.constantFrom("dispatch" as const, "wake" as const),
     queue: fc.constantFrom("Q", "Q2"),
   }),
   fc.record({ type: fc.constant("requeue" as const), queue: fc.constant("Q") }),
@@ -54,6 +54,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     error: fc.constant(error),
     expiresAt: fc.nat(),
   }),
+  fc.record({ type: fc.constant("redrive" as const), queue: fc.constant("Q"), fromScratch: fc.boolean() }),
   fc.constant({ type: "requestCancel" as const }),
   fc.record({ type: fc.constant("cancel" as const), ended: fc.boolean(), expiresAt: fc.nat() }),
   fc.record({ type: fc.constant("signal" as const), name: fc.constant("n"), value: fc.constant(1) }),

@@ -1,0 +1,116 @@
+import type { Command } from "commander";
+import type { Config } from "../../functions/config.ts";
+import { type Wired, wire } from "../../functions/wire.node.ts";
+import { redrive } from "../../shared/journey/operate.ts";
+import type { Failed } from "../../shared/task/document.ts";
+import { isPawlError, messageOf, PawlError } from "../../shared/task/errors.ts";
+import { checkTaskId } from "../../shared/task/names.ts";
+import { logger, say, sayJson } from "./output.ts";
+import { row } from "./tasks.ts";
+
+interface Which {
+  readonly agent?: string;
+  readonly code?: string;
+  readonly json?: boolean;
+}
+
+const PAGE = 100;
+
+/** Dead letters: what could not be done, why, and how to try it again. */
+export function addDlq(program: Command, config: () => Config): void {
+  const dlq = program.command("dlq").description("dead letters: tasks that failed");
+
+  dlq
+    .command("ls")
+    .description("list them")
+    .option("--agent <name>", "of this agent")
+    .option("--code <code>", "with this error, such as attempts_exhausted")
+    .option("--json", "answer in JSON lines")
+    .addHelpText("after", "\nExample:\n  pawl dlq ls --code budget_exceeded")
+    .action(async (which: Which) => {
+      await using deps = await wire(config(), logger(which.json ?? false));
+      let count = 0;
+      for await (const task of failed(deps, which)) {
+        count++;
+        if (which.json) sayJson(task);
+        else say(row(task));
+      }
+      if (!which.json)
+        say(count === 0 ? "no dead letters" : `${count} dead letters; see one: pawl status <id>`);
+    });
+
+  dlq
+    .command("redrive")
+    .description("try them again: one by its id, or all; interrupted, it can be repeated")
+    .argument("[id]", "the task's id")
+    .option("--all", "all that --agent and --code leave")
+    .option("--agent <name>", "with --all: of this agent")
+    .option("--code <code>", "with --all: with this error")
+    .option("--resume", "on its journal: what was stored is not done again (default)")
+    .option(
+      "--from-scratch",
+      "forget its journal: steps, model turns and effects are done again, under new keys",
+    )
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl dlq redrive --all --agent echo --code attempts_exhausted")
+    .action(
+      async (
+        id: string | undefined,
+        options: Which & { all?: boolean; resume?: boolean; fromScratch?: boolean },
+        command: Command,
+      ) => {
+        const { all, resume, fromScratch = false, json = false } = options;
+        if ((id === undefined) === !all) command.error("Say one task's id, or --all");
+        if (resume && fromScratch)
+          command.error("--resume and --from-scratch exclude each other: choose one");
+        if (id !== undefined) checkTaskId(id);
+        await using deps = await wire(config(), logger(json));
+        const ids = id === undefined ? await idsOf(deps, options) : [id];
+        const done = await redriveAll(deps, ids, fromScratch, id !== undefined, json);
+        if (json) sayJson(done);
+        else say(`redriven ${done.redriven.length} of ${ids.length}`);
+        if (done.refused.length > 0) process.exitCode = 1;
+      },
+    );
+}
+
+async function redriveAll(
+  deps: Wired,
+  ids: readonly string[],
+  fromScratch: boolean,
+  isOne: boolean,
+  json: boolean,
+) {
+  const redriven: string[] = [];
+  const refused: { id: string; reason: string }[] = [];
+  for (const id of ids) {
+    try {
+      await redrive(deps, id, fromScratch);
+      redriven.push(id);
+    } catch (error) {
+      // Of many, one that somebody else has redriven meanwhile, or that can't be, does not stop the others.
+      if (isOne || !isPawlError(error) || error.disposition === "retry") throw error;
+      refused.push({ id, reason: messageOf(error) });
+      if (!json) say(`  ${id}: ${messageOf(error)}`);
+    }
+    if (process.stderr.isTTY) process.stderr.write(`\r${redriven.length + refused.length} of ${ids.length} `);
+  }
+  return { redriven, refused };
+}
+
+/** All of them first: each that is redriven leaves the list that is being paged through. */
+async function idsOf(deps: Wired, which: Which): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of failed(deps, which)) ids.push(id);
+  return ids;
+}
+
+async function* failed(deps: Wired, { agent, code }: Which): AsyncGenerator<Failed> {
+  if (agent === "") throw new PawlError("agent_unknown", "--agent is empty");
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
+    const page = await deps.store.list({ state: "failed", ...(agent && { agent }) }, PAGE, cursor);
+    for (const task of page.tasks)
+      if (task.state === "failed" && (code ?? task.error.code) === task.error.code) yield task;
+    cursor = page.cursor;
+  }
+}

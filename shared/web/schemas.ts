@@ -1,0 +1,46 @@
+import * as z from "zod";
+import { LABEL_LIMIT, MOST_LABELS } from "../task/envelope.ts";
+import { states } from "../task/table.ts";
+
+const label = z.string().max(LABEL_LIMIT);
+const taskId = z.string().regex(/^(?!__.*__$)[A-Za-z0-9_-]{1,128}$/);
+const name = z.string().min(1).max(200);
+const json = z.json();
+
+/** What requests may say. The OpenAPI document is made from these too. */
+export const bodies = {
+  submit: z.strictObject({
+    agent: z.string().max(63),
+    input: z.record(z.string(), json),
+    id: taskId.optional(),
+    at: z.iso.datetime({ offset: true }).optional(),
+    orderingKey: label.optional(),
+    labels: z
+      .record(label, label)
+      .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `at most ${MOST_LABELS} labels`)
+      .optional(),
+  }),
+  cancel: z.strictObject({}),
+  redrive: z.strictObject({ fromScratch: z.boolean().optional() }),
+  resolve: z.union([
+    z.strictObject({ happened: z.literal(true), receipt: json.optional() }),
+    z.strictObject({ happened: z.literal(false) }),
+    z.strictObject({ fail: z.literal(true) }),
+  ]),
+  signal: z.strictObject({ name, value: json.optional() }),
+  approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional() }),
+};
+
+export const queries = {
+  list: z.strictObject({
+    agent: z.string().max(63).optional(),
+    state: z.enum(states as [string, ...string[]]).optional(),
+    cursor: z.string().max(400).optional(),
+    limit: z.coerce.number().int().min(1).max(200).optional(),
+  }),
+  deadLetters: z.strictObject({
+    agent: z.string().max(63).optional(),
+    cursor: z.string().max(400).optional(),
+    limit: z.coerce.number().int().min(1).max(200).optional(),
+  }),
+};
