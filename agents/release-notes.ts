@@ -22,7 +22,8 @@ export default defineAgent({
       description: "The whole message of a commit",
       input: z.object({ sha: z.string() }),
       readOnly: true,
-      run: ({ sha }) => json(`${api}/${repo}/commits/${sha}`, signal, z.object({ message: z.string() })),
+      run: ({ sha }) =>
+        json(`${api}/${repo}/commits/${encodeURIComponent(sha)}`, signal, z.object({ message: z.string() })),
     });
     const notes = await llm("draft", {
       model: "claude-sonnet-5-5",
@@ -47,7 +48,10 @@ export default defineAgent({
       },
       verify: async (key) => {
         const response = await fetch(`${board}?key=${key}`, { signal });
-        return response.ok ? { key } : undefined;
+        if (response.status === 404) return undefined;
+        // Anything else says nothing about the post: better no answer than a wrong one.
+        if (!response.ok) throw new Error(`the board answered ${response.status}`);
+        return { key };
       },
     });
     return { text: notes.text, approvedBy: by, post };

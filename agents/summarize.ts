@@ -6,7 +6,7 @@ const LONGEST_PAGE = 50_000;
 /** Reads pages, and has them summed up in one go. */
 export default defineAgent({
   input: z.object({ urls: z.array(z.url()).min(1).max(10), words: z.int().min(10).max(500).default(100) }),
-  limits: { timeout: "10m", attempts: 5, budgetUsd: 0.5 },
+  limits: { timeout: "10m", attempts: 5, budgetUsd: 1.5 },
   async run({ input, step, llm, signal }) {
     const pages: string[] = [];
     for (const url of input.urls) {

@@ -16,7 +16,7 @@ export async function answerApi(request: Request, open: (log: Log) => Promise<De
     return opened;
   };
   try {
-    return await app.fetch(request, { open: once });
+    return await app.fetch(request, { open: once, log });
   } catch (error) {
     return failed(error, log);
   }

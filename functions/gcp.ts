@@ -4,7 +4,8 @@ import {
   http,
 } from "@google-cloud/functions-framework";
 import type { Log } from "../shared/ports/log.ts";
-import { type Config, configFrom } from "./config.ts";
+import { isPawlError, PawlError } from "../shared/task/errors.ts";
+import type { Config } from "./config.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
 import { type Wired, wire } from "./wire.node.ts";
@@ -21,7 +22,7 @@ export function gcpJob(job: Job): void {
   };
   // A caller that hangs up does not end this one: its request goes on to its end.
   gcpFunction((request) =>
-    answerRun(request, () => configFrom(process.env), log, {
+    answerRun(request, process.env, log, {
       timeLimit: HTTP_LIMIT,
       work: (config, limitMs) => logged(job, work(config, limitMs), log),
     }),
@@ -32,14 +33,20 @@ export function gcpJob(job: Job): void {
 export function gcpFunction(answer: (request: Request) => Promise<Response>): void {
   http("pawl", async (request: HttpRequest, response: HttpResponse) => {
     endWell();
-    const over = new Promise((resolve) => response.on("close", resolve));
+    // Until it is answered, whether or not the caller still listens.
+    const over = respond(answer(webRequest(request)), response);
     underWay.add(over);
-    void over.then(() => underWay.delete(over));
-    const answered = await answer(webRequest(request));
-    response.status(answered.status);
-    answered.headers.forEach((value, name) => void response.setHeader(name, value));
-    response.send(Buffer.from(await answered.arrayBuffer()));
+    await over.finally(() => underWay.delete(over));
   });
+}
+
+async function respond(answer: Promise<Response>, response: HttpResponse): Promise<void> {
+  const answered = await answer;
+  response.status(answered.status);
+  answered.headers.forEach((value, name) => void response.setHeader(name, value));
+  const sent = new Promise((resolve) => response.on("close", resolve).on("finish", resolve));
+  response.send(Buffer.from(await answered.arrayBuffer()));
+  if (!response.destroyed) await sent;
 }
 
 const ending = new AbortController();
@@ -73,25 +80,39 @@ function webRequest(request: HttpRequest): Request {
 
 let current: Promise<Wired> | undefined;
 
-/** One connection for as long as the instance lives. One that died while the instance was frozen is replaced. */
+/** One connection for as long as the instance lives. It heals itself; only one that is closed for good is replaced. */
 export async function kept(config: Config, log: Log): Promise<Wired> {
-  const known = await current?.catch(() => undefined);
-  if (known && (await answers(known))) return known;
-  if (known) void known.nc.close().catch(() => {});
-  current = wire(config, log);
-  return current;
+  const mine = current ?? wire(config, log);
+  current = mine;
+  try {
+    const wired = await mine;
+    if (!wired.nc.isClosed()) return await answering(wired);
+  } catch (error) {
+    if (isPawlError(error, "bus_unavailable")) throw error;
+    if (current === mine) current = undefined;
+    throw error;
+  }
+  if (current === mine) current = undefined;
+  return kept(config, log);
 }
 
-async function answers({ nc, settings }: Wired): Promise<boolean> {
-  const late = new Promise<false>((resolve) => setTimeout(resolve, settings.requestTimeout, false));
-  return (
-    !nc.isClosed() &&
-    Promise.race([
+/** Others may be working on it, so it is never closed here: one that is dead after a freeze is made to connect anew. */
+async function answering(wired: Wired): Promise<Wired> {
+  const { nc, settings, clock } = wired;
+  const until = clock.monotonic() + settings.requestTimeout;
+  for (let isTold = false; clock.monotonic() < until; ) {
+    const late = new Promise<"late">((resolve) => setTimeout(resolve, settings.requestTimeout / 3, "late"));
+    const answer = await Promise.race([
       nc.rtt().then(
-        () => true,
-        () => false,
+        () => "here" as const,
+        () => "away" as const,
       ),
       late,
-    ])
-  );
+    ]);
+    if (answer === "here") return wired;
+    if (answer === "late" && !isTold) await nc.reconnect().catch(() => {});
+    isTold ||= answer === "late";
+    await clock.sleep(100);
+  }
+  throw new PawlError("bus_unavailable", `NATS does not answer within ${settings.requestTimeout} ms`);
 }

@@ -22,7 +22,7 @@ export function workerJob(job: Job) {
   };
   return {
     fetch: (request: Request, env: object, context: Context): Promise<Response> =>
-      answerRun(request, () => configFrom(stringsOf(env)), log, {
+      answerRun(request, stringsOf(env), log, {
         timeLimit: CRON_LIMIT,
         afterwards: AFTERWARDS,
         work: (...args) => {

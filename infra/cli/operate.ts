@@ -6,7 +6,7 @@ import { cancel, type Resolution, resolve, signal } from "../../shared/journey/o
 import type { Task } from "../../shared/task/document.ts";
 import { type Json, parseJson } from "../../shared/task/json.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
-import { approvalSignal } from "../../shared/task/signals.ts";
+import { approvalSignal, isEventName } from "../../shared/task/signals.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 interface Options {
@@ -59,7 +59,8 @@ export function addOperate(program: Command, config: () => Config): void {
     .argument("[json]", "its value", "null")
     .option("--json", "answer in JSON")
     .addHelpText("after", `\nExample:\n  pawl signal order-7 paid '{"amount": 3}'`)
-    .action((id: string, event: string, text: string, options: Options) => {
+    .action((id: string, event: string, text: string, options: Options, command: Command) => {
+      if (!isEventName(event)) command.error(`${event}: use pawl approve, reject or resolve for this`);
       const value: Json = parseJson(text, "The event's value");
       return act(id, options, (deps) => signal(deps, id, event, value));
     });

@@ -54,8 +54,7 @@ export function addSubmit(program: Command, config: () => Config): void {
         say(`  see: npx pawl status ${result.id.startsWith("-") ? "-- " : ""}${result.id}`);
       } else {
         say(`already submitted: ${result.id} is ${result.state} (stopped by the ${result.stoppedBy})`);
-        if (result.state === "failed")
-          say("  a failed task is not started again: submit the work under another --id");
+        if (result.state === "failed") say("  a failed task is not started again by this: pawl dlq redrive");
       }
     });
 }

@@ -1,13 +1,30 @@
+import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
-import { createToken, SCOPES, type Scope } from "../../shared/web/tokens.ts";
+import { PawlError } from "../../shared/task/errors.ts";
+import { createToken, revokeToken, SCOPES, type Scope } from "../../shared/web/tokens.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 export function addToken(program: Command, config: () => Config): void {
-  program
-    .command("token")
-    .description("tokens of the HTTP API")
+  const tokens = program.command("token").description("tokens of the HTTP API");
+
+  tokens
+    .command("revoke")
+    .description("make a token worthless")
+    .argument("<token>", "the token, or - to read it from standard input")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl token revoke - < token.txt")
+    .action(async (given: string, { json = false }: { json?: boolean }) => {
+      const text = given === "-" ? readFileSync(0, "utf8").trim() : given;
+      await using deps = await wire(config(), logger(json));
+      if (!(await revokeToken(deps.store, text)))
+        throw new PawlError("input_invalid", "That is no token of this namespace");
+      if (json) sayJson({ revoked: true });
+      else say("revoked");
+    });
+
+  tokens
     .command("create")
     .description("make a token; it is shown once, and only its hash is kept")
     .requiredOption("--owner <name>", "whose it is: tasks submitted with it are theirs")

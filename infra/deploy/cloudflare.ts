@@ -36,7 +36,14 @@ export function cloudflare(env?: string): Platform {
         "json",
       ]);
       // A Worker that is not there yet has none; setting one creates it.
-      const there = list.code === 0 ? namesIn(list.stdout) : new Set<string>();
+      const isNew = list.code !== 0 && /not found|does not exist|10007/i.test(list.stdout + list.stderr);
+      if (list.code !== 0 && !isNew) {
+        const said = (list.stderr + list.stdout).trim().split("\n").slice(0, 6).join("\n");
+        return [
+          `The secrets of ${service(name)} can't be listed. With several accounts set CLOUDFLARE_ACCOUNT_ID. wrangler said:\n${said}`,
+        ];
+      }
+      const there = isNew ? new Set<string>() : namesIn(list.stdout);
       return secrets
         .filter((secret) => !there.has(secret))
         .map((secret) => {

@@ -1,8 +1,7 @@
 import { relative, resolve } from "node:path";
 import { configFrom, type Env } from "../../functions/config.ts";
-import { wire } from "../../functions/wire.node.ts";
-import { ensureQueue, queueOf } from "../../shared/journey/dispatch.ts";
-import type { Log } from "../../shared/ports/log.ts";
+import { connectNats } from "../../functions/wire.node.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { loadAgent } from "../agents.ts";
@@ -132,15 +131,16 @@ async function ensureQueues(
     if (ensure) tell(`would ensure ${queues.map(streamName).join(", ")} at ${NATS_URL}`);
     return;
   }
-  await using deps = await wire(config, quiet);
-  for (const { agent, lane } of queues) {
-    const queue = queueOf({ agent, lane }, deps);
-    const changes = await ensureQueue(deps, queue, "correct");
+  tell(`ensuring ${queues.length} queue(s) at ${NATS_URL}`);
+  // No store: the bucket of one that is not used would be created.
+  const nc = await connectNats(config);
+  const bus = await jetstreamBus(nc, config.settings);
+  await using _ = { [Symbol.asyncDispose]: () => bus.close() };
+  for (const queue of queues) {
+    const changes = await bus.ensure(queue, "correct");
     tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);
   }
 }
-
-const quiet: Log = () => {};
 
 export function pick(env: Env, names: RegExp): Env {
   return Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));

@@ -43,7 +43,14 @@ export function gcp(env?: string): Platform {
       const missing: string[] = [];
       for (const secret of secrets) {
         const name = secretName(secret);
-        if ((await commands.ask(gcloud("secrets", "describe", name))).code === 0) continue;
+        const found = await commands.ask(gcloud("secrets", "describe", name));
+        if (found.code === 0) continue;
+        if (found.stderr && !/NOT_FOUND|not found/i.test(found.stderr)) {
+          missing.push(
+            `Secret ${name} can't be looked up. gcloud said: ${found.stderr.trim().slice(0, 600)}`,
+          );
+          continue;
+        }
         const mend = gcloud("secrets", "create", name, "--data-file=-").join(" ");
         missing.push(
           `Secret ${name} (${secret}) is not there. Run, with its value on standard input: ${mend}`,
@@ -67,7 +74,13 @@ export function gcp(env?: string): Platform {
         return service(name);
       }
       const describe = gcloud("run", "services", "describe", service(name), "--region", region);
-      const url = (await commands.ask([...describe, "--format=value(status.url)"])).stdout.trim();
+      const described = await commands.ask([...describe, "--format=value(status.url)"]);
+      const url = described.stdout.trim();
+      if (described.code !== 0 || !url.startsWith("https://"))
+        throw new PawlError(
+          "deploy_failed",
+          `The address of ${service(name)} is not known: ${described.stderr.trim()}`,
+        );
       if (cron) await schedule(name, cron, url, commands);
       return url;
     },

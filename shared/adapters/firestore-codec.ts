@@ -11,6 +11,7 @@ import { sweepAt } from "../task/sweep.ts";
 export interface TaskFields {
   readonly agent: string;
   readonly state: string;
+  readonly owner: string | null;
   readonly stamp: string;
   readonly fence: number;
   readonly updatedAt: Date;
@@ -25,6 +26,7 @@ export function toFields(task: Task): TaskFields {
   return {
     agent: task.agent,
     state: task.state,
+    owner: task.meta?.owner ?? null,
     stamp: task.stamp,
     fence: task.fence,
     updatedAt: new Date(task.updatedAt),

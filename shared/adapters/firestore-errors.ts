@@ -20,7 +20,10 @@ export function storeError(status: Status, error: unknown, what: string): PawlEr
   if (status === "INVALID_ARGUMENT") {
     return new PawlError("document_refused", `${what}: ${status}: ${messageOf(error)}`, { cause: error });
   }
-  const hint = REFUSED[status];
+  const isIndex = status === "FAILED_PRECONDITION" && /index/i.test(messageOf(error));
+  const hint = isIndex
+    ? "Create the indexes of infra/firestore.indexes.json (docs/deploy.md)"
+    : REFUSED[status];
   if (hint)
     return new PawlError("store_refused", `${what}: ${status}: ${messageOf(error)}. ${hint}`, {
       cause: error,

@@ -93,10 +93,12 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
       }),
-    list: ({ agent, state }, limit, cursor) =>
+    list: ({ agent, agents, owner, state }, limit, cursor) =>
       ask("Listing tasks", async () => {
         let query: Query = tasks;
         if (agent !== undefined) query = query.where("agent", "==", agent);
+        if (agents !== undefined) query = query.where("agent", "in", [...agents]);
+        if (owner !== undefined) query = query.where("owner", "==", owner);
         if (state !== undefined) query = query.where("state", "==", state);
         query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
         const after = cursor === undefined ? undefined : readCursor(cursor);

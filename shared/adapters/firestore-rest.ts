@@ -172,15 +172,25 @@ const equals = (field: string, value: string) => ({
   fieldFilter: { field: { fieldPath: field }, op: "EQUAL", value: encodeValue(value) },
 });
 
+const oneOf = (field: string, values: readonly string[]) => ({
+  fieldFilter: {
+    field: { fieldPath: field },
+    op: "IN",
+    value: { arrayValue: { values: values.map((value) => encodeValue(value)) } },
+  },
+});
+
 function listQuery(
   namespace: string,
   root: string,
-  { agent, state }: TaskFilter,
+  { agent, agents, owner, state }: TaskFilter,
   limit: number,
   cursor: string | undefined,
 ) {
   const filters = [
     ...(agent === undefined ? [] : [equals("agent", agent)]),
+    ...(agents === undefined ? [] : [oneOf("agent", agents)]),
+    ...(owner === undefined ? [] : [equals("owner", owner)]),
     ...(state === undefined ? [] : [equals("state", state)]),
   ];
   const after = cursor === undefined ? undefined : readCursor(cursor);

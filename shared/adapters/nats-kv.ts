@@ -1,7 +1,7 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { Revision, Stored, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Revision, Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
@@ -112,14 +112,14 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       return found;
     },
     // By id: a bucket knows no other order. Every document is looked at, which is fit for people, not for millions.
-    list: async ({ agent, state }, limit, cursor) => {
+    list: async (filter, limit, cursor) => {
       if (cursor !== undefined && !/^[A-Za-z0-9_-]{1,128}$/.test(cursor))
         throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
       const ids = (await keys("Listing tasks", "task.*")).map((key) => key.slice("task.".length)).sort();
       const tasks: Task[] = [];
       for (const id of ids.filter((one) => cursor === undefined || one > cursor)) {
         const task = (await get(id))?.task;
-        if (!task || (agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) continue;
+        if (!task || !isListed(task, filter)) continue;
         tasks.push(task);
         if (tasks.length === limit) return { tasks, cursor: id };
       }
@@ -146,6 +146,11 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       ask(`Reading a part of ${taskId}`, async () => (await bucket.get(partKey(taskId, name)))?.string()),
     close: async () => {},
   };
+}
+
+function isListed(task: Task, { agent, agents, owner, state }: TaskFilter): boolean {
+  if ((agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) return false;
+  return (agents?.includes(task.agent) ?? true) && (owner === undefined || task.meta?.owner === owner);
 }
 
 /** `allow_direct` off: a follower's stale answer could prolong a lease that is lost. */

@@ -1,8 +1,9 @@
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
-import type { Json } from "../task/json.ts";
+import { byteLength, type Json } from "../task/json.ts";
 import { streamName } from "../task/names.ts";
+import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
 import { apply, type Mark } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
@@ -24,6 +25,13 @@ export function signal(deps: Deps, id: string, name: string, value: Json): Promi
         `Task ${id} has ${task.signals.length} signals; more are not kept`,
       );
     const told = apply(task, { type: "signal", name, value }, mark);
+    // What it takes must leave room for the result, or work that was paid for could not be recorded.
+    const room = DOCUMENT_LIMIT - deps.settings.resultLimit - DOCUMENT_OVERHEAD;
+    if (byteLength(JSON.stringify(told)) > room)
+      throw new PawlError(
+        "signal_refused",
+        `Task ${id}: with this signal its document would leave no room for its result`,
+      );
     if (told.state !== "waiting" || told.waitingFor !== name) return told;
     return apply(told, { type: "wake", queue: streamName(queueOf(told, deps)), note: name }, mark);
   });

@@ -17,6 +17,10 @@ export interface StoredHead {
 
 export interface TaskFilter {
   readonly agent?: string;
+  /** Of one of these agents. */
+  readonly agents?: readonly string[];
+  /** Submitted by this owner. */
+  readonly owner?: string;
   readonly state?: State;
 }
 

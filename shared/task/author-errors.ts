@@ -15,7 +15,7 @@ export const authorErrors = {
   attempts_exhausted: {
     disposition: "fail",
     meaning: "The handler failed as often as `limits.attempts` allows.",
-    remedy: "The last error is in the dead letter. Mend its cause, then submit the work under another id.",
+    remedy: "The last error is in the dead letter. Mend its cause, then `pawl dlq redrive` it.",
   },
   budget_exceeded: {
     disposition: "fail",
@@ -40,7 +40,7 @@ export const authorErrors = {
   fatal: {
     disposition: "fail",
     meaning: "The handler threw `Fatal`: trying again would not help.",
-    remedy: "Read the message, mend its cause, then submit the work under another id.",
+    remedy: "Read the message, mend its cause, then `pawl dlq redrive` it.",
   },
   handler_failed: {
     disposition: "retry",

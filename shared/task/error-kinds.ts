@@ -57,7 +57,7 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "The process running the task died again and again without finishing it.",
     remedy:
-      "Look at the platform's logs for what kills it: memory, time limits, an uncaught exception. Then submit the work under another id.",
+      "Look at the platform's logs for what kills it: memory, time limits, an uncaught exception. Then `pawl dlq redrive` it.",
   },
   deploy_failed: {
     disposition: "fail",

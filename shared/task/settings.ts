@@ -82,7 +82,7 @@ const atLeast = (key: keyof Settings, least: number) => (settings: Settings) => 
 
 /** Largest document: input and result with what the rest of a document can take. Firestore's own limit is 1 MiB. */
 export const DOCUMENT_LIMIT = 1024 * 1024 - 16 * 1024;
-const DOCUMENT_OVERHEAD = 48 * 1024;
+export const DOCUMENT_OVERHEAD = 48 * 1024;
 
 /** The cross-checks. */
 export const settingRules: readonly Rule[] = [

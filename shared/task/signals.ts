@@ -7,3 +7,8 @@ export function approvalSignal(name: string): string {
 export function childSignal(childId: string): string {
   return `child:${childId}`;
 }
+
+/** Whether it may be sent as an event: the names of approvals, children and resolutions are Pawl's own. */
+export function isEventName(name: string): boolean {
+  return !/^(approval:|child:|effect )/.test(name);
+}

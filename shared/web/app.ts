@@ -5,6 +5,7 @@ import type { Deps } from "../journey/deps.ts";
 import { queueOf } from "../journey/dispatch.ts";
 import { cancel, redrive, resolve, signal } from "../journey/operate.ts";
 import { submit } from "../journey/submit.ts";
+import type { Log } from "../ports/log.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { canonicalJson, type Json, type JsonObject, parseJson, sha256 } from "../task/json.ts";
@@ -13,7 +14,7 @@ import { approvalSignal } from "../task/signals.ts";
 import { openApi } from "./openapi.ts";
 import { failed, problem } from "./problem.ts";
 import { bodies, queries } from "./schemas.ts";
-import { findToken, type Scope, type Token } from "./tokens.ts";
+import { findToken, isTokenLike, type Scope, type Token } from "./tokens.ts";
 
 export interface AppOptions {
   /** The agents of this project, by name. */
@@ -24,6 +25,7 @@ export interface AppOptions {
 
 /** What each request is given. */
 export interface Bindings {
+  readonly log: Log;
   open(): Promise<Deps>;
 }
 
@@ -36,7 +38,7 @@ const DEFAULT_LIMIT = 50;
 /** The HTTP API. Nothing but /health is answered without a token. */
 export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
   const app = new Hono<Env>();
-  app.onError((error, c) => failed(error, c.var.deps?.log ?? (() => {})));
+  app.onError((error, c) => failed(error, c.env.log));
   app.notFound((c) => problem(404, "not_found", `There is no ${c.req.path} here`));
 
   app.use(async (c, next) => {
@@ -50,21 +52,28 @@ export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
   });
 
   app.get("/health", async (c) => {
-    const deps = await c.env.open();
-    // A document that is not there is an answer; a store that is away is an error.
-    await deps.store.get("health");
-    return c.json({ ok: true });
+    try {
+      const deps = await c.env.open();
+      // A document that is not there is an answer; a store that is away is an error.
+      await deps.store.get("health");
+      return c.json({ ok: true });
+    } catch (error) {
+      // Where they are is not for everyone.
+      c.env.log("error", "health.failed", { reason: messageOf(error) });
+      return problem(503, "unhealthy", "NATS or the store does not answer. See the function's log");
+    }
   });
 
   app.use("/v1/*", async (c, next) => {
+    const text = /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+    const how = "Send Authorization: Bearer <token>. Make one: pawl token create";
+    const refused = () => problem(401, "unauthorised", how, { "www-authenticate": "Bearer" });
+    // What can't be a token is not worth a connection.
+    if (text === undefined || !isTokenLike(text)) return refused();
     const deps = await c.env.open();
     c.set("deps", deps);
-    const text = /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-    const token = text === undefined ? undefined : await findToken(deps.store, text);
-    if (!token) {
-      const how = "Send Authorization: Bearer <token>. Make one: pawl token create";
-      return problem(401, "unauthorised", how, { "www-authenticate": "Bearer" });
-    }
+    const token = await findToken(deps.store, text);
+    if (!token) return refused();
     c.set("token", token);
     const limit = bodyLimit({
       maxSize: deps.settings.inputLimit + BODY_ROOM,
@@ -96,7 +105,8 @@ export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
       );
     const { owner } = token;
     const id = key === undefined ? body.id : `k-${(await sha256(`${owner}\n${key}`)).slice(0, 40)}`;
-    const requestHash = await sha256(canonicalJson(body as unknown as Json));
+    // The owner is part of it: the same words of another are another request.
+    const requestHash = await sha256(canonicalJson({ owner, body: body as unknown as Json }));
     const submitted = await submit(deps, {
       agent: body.agent,
       lanes,
@@ -106,33 +116,43 @@ export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
       ...(body.at !== undefined && { at: Date.parse(body.at) }),
       meta: { owner, requestHash, ...(body.labels && { labels: body.labels }) },
     }).catch((error: unknown) => {
-      if (key === undefined || !isPawlError(error, "id_conflict")) throw error;
-      return problem(
-        422,
-        "idempotency_key_reused",
-        `${messageOf(error)}. Use another Idempotency-Key for another request`,
-      );
+      if (!isPawlError(error, "id_conflict")) throw error;
+      // Whose work it is, and of which agent, is not said: it may be another owner's.
+      if (key === undefined)
+        return problem(409, "id_conflict", "The id belongs to other work. Use another one");
+      return problem(422, "idempotency_key_reused", "The key was used for another request. Use another one");
     });
     if (submitted instanceof Response) return submitted;
     c.header("location", `/v1/tasks/${submitted.id}`);
     return c.json(submitted, submitted.kind === "accepted" ? 201 : 200);
   });
 
+  /** A page of what the token may see, and of nothing else: the cursor names the last of these. */
+  const list = async ({ deps, token }: Env["Variables"], query: z.infer<typeof queries.list>) => {
+    const { agent, state, cursor, limit = DEFAULT_LIMIT } = query;
+    if (agent !== undefined && !mayUse(token, agent)) return { tasks: [] };
+    const isOperator = token.scopes.includes("operate");
+    const page = await deps.store.list(
+      {
+        ...(agent !== undefined ? { agent } : token.agents && { agents: token.agents }),
+        ...(!isOperator && { owner: token.owner }),
+        ...(state && { state: state as Task["state"] }),
+      },
+      limit,
+      cursor,
+    );
+    return { ...page, tasks: page.tasks.map(summary) };
+  };
+
   app.get("/v1/tasks", async (c) => {
-    const { deps, token } = c.var;
-    need(token, "read");
-    const { agent, state, cursor, limit = DEFAULT_LIMIT } = read(queries.list, c.req.query(), "The query");
-    const filter = { ...(agent && { agent }), ...(state && { state: state as Task["state"] }) };
-    const page = await deps.store.list(filter, limit, cursor);
-    return c.json({ ...page, tasks: page.tasks.filter((task) => maySee(token, task)) });
+    need(c.var.token, "read");
+    return c.json(await list(c.var, read(queries.list, c.req.query(), "The query")));
   });
 
   app.get("/v1/dead-letters", async (c) => {
-    const { deps, token } = c.var;
-    need(token, "read");
-    const { agent, cursor, limit = DEFAULT_LIMIT } = read(queries.deadLetters, c.req.query(), "The query");
-    const page = await deps.store.list({ state: "failed", ...(agent && { agent }) }, limit, cursor);
-    return c.json({ ...page, tasks: page.tasks.filter((task) => maySee(token, task)) });
+    need(c.var.token, "read");
+    const query = read(queries.deadLetters, c.req.query(), "The query");
+    return c.json(await list(c.var, { ...query, state: "failed" }));
   });
 
   app.get("/v1/tasks/:id", async (c) => {
@@ -146,7 +166,7 @@ export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
     const mine = agents.filter(({ name }) => mayUse(token, name));
     const answers = mine.map(async ({ name, lanes }) => {
       const queues = Array.from({ length: lanes }, (_, lane) => queueOf({ agent: name, lane }, deps));
-      const states = await Promise.all(queues.map((queue) => deps.bus.state(queue).catch(() => undefined)));
+      const states = await Promise.all(queues.map((queue) => deps.bus.state(queue).catch(noQueue)));
       const sum = (field: "pending" | "inFlight") =>
         states.reduce((all, one) => all + (one?.[field] ?? 0), 0);
       return { name, lanes, pending: sum("pending"), inFlight: sum("inFlight") };
@@ -180,6 +200,19 @@ export function createApp({ agents, corsOrigin }: AppOptions): Hono<Env> {
     return signal(deps, id, approvalSignal(name), { approved, by, ...(note !== undefined && { note }) });
   });
   return app;
+}
+
+/** An agent that never ran has none. */
+function noQueue(error: unknown): undefined {
+  if (!isPawlError(error, "bus_refused")) throw error;
+}
+
+/** A task in a list: without its input, result, journal and history. */
+function summary(task: Task): JsonObject {
+  const { id, agent, state, attempts, createdAt, updatedAt, spent, meta } = task;
+  const error = task.state === "failed" && { error: { code: task.error.code, message: task.error.message } };
+  const labels = meta?.labels && { labels: { ...meta.labels } };
+  return { id, agent, state, attempts, createdAt, updatedAt, usd: spent.usd, ...labels, ...error };
 }
 
 function need({ scopes }: Token, scope: Scope): void {

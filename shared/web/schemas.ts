@@ -1,9 +1,11 @@
 import * as z from "zod";
 import { LABEL_LIMIT, MOST_LABELS } from "../task/envelope.ts";
+import { isEventName } from "../task/signals.ts";
 import { states } from "../task/table.ts";
 
 const label = z.string().max(LABEL_LIMIT);
-const taskId = z.string().regex(/^(?!__.*__$)[A-Za-z0-9_-]{1,128}$/);
+/** Not of the forms that Pawl makes up itself, for keys, children and strays: those would be taken from others. */
+const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|stray-)[A-Za-z0-9_-]{1,128}$/);
 const name = z.string().min(1).max(200);
 const json = z.json();
 
@@ -27,7 +29,10 @@ export const bodies = {
     z.strictObject({ happened: z.literal(false) }),
     z.strictObject({ fail: z.literal(true) }),
   ]),
-  signal: z.strictObject({ name, value: json.optional() }),
+  signal: z.strictObject({
+    name: name.refine(isEventName, "reserved: use the requests for approvals and resolving"),
+    value: json.optional(),
+  }),
   approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional() }),
 };
 

@@ -29,9 +29,21 @@ export async function createToken(store: TaskStore, token: Token): Promise<strin
   return text;
 }
 
+export function isTokenLike(text: string): boolean {
+  return /^pawl_[\w-]{43}$/.test(text);
+}
+
+/** From now on it is none. True when it was one. */
+export async function revokeToken(store: TaskStore, text: string): Promise<boolean> {
+  if (!(await findToken(store, text))) return false;
+  await store.putPart(PLACE, await sha256(text), JSON.stringify({ revoked: true }));
+  return true;
+}
+
 /** Looked up by its hash: no comparison's time says anything of a token. */
 export async function findToken(store: TaskStore, text: string): Promise<Token | undefined> {
-  if (!/^pawl_[\w-]{43}$/.test(text)) return undefined;
+  if (!isTokenLike(text)) return undefined;
   const found = await store.getPart(PLACE, await sha256(text));
-  return found === undefined ? undefined : (JSON.parse(found) as Token);
+  const token = found === undefined ? undefined : (JSON.parse(found) as Token & { revoked?: boolean });
+  return token?.revoked ? undefined : token;
 }

@@ -6,7 +6,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
 import { createApp } from "../../shared/web/app.ts";
 import { routes } from "../../shared/web/openapi.ts";
-import { createToken, type Scope } from "../../shared/web/tokens.ts";
+import { createToken, revokeToken, type Scope } from "../../shared/web/tokens.ts";
 import { agentOf, bench } from "../support/bench.ts";
 import { builds, deploy, varsOf } from "../support/platforms.ts";
 import { stores, testNats, wired, world } from "../support/stores.ts";
@@ -43,7 +43,7 @@ async function stage(kind: (typeof stores)[number]["kind"] = "nats-kv", run: () 
       headers: { ...(text !== undefined && { authorization: `Bearer ${text}` }), ...headers },
       ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
     };
-    const response = await app.request(path, init, { open: async () => b.deps });
+    const response = await app.request(path, init, { open: async () => b.deps, log: b.deps.log });
     const answer = (await response.json().catch(() => undefined)) as Record<string, unknown>;
     return { status: response.status, body: answer, headers: response.headers };
   };
@@ -200,6 +200,75 @@ test("every route but /health wants a token, and answers wrong requests with pro
   expect((await s.call(token, "GET", "/nowhere")).body).toMatchObject({ code: "not_found" });
   const spec = (await s.call(token, "GET", "/v1/openapi.json")).body as { paths: Record<string, object> };
   for (const { path, method } of routes) expect(spec.paths[path], path).toHaveProperty(method);
+});
+
+test("an id is its owner's: another gets a conflict that says nothing, and no made-up id can be taken", async () => {
+  await using s = await stage();
+  const ann = await s.token("ann");
+  const bob = await s.token("bob");
+  const body = { agent: "tested", input: {}, id: "mine" };
+  expect((await s.call(ann, "POST", "/v1/tasks", body)).status).toBe(201);
+  expect((await s.call(ann, "POST", "/v1/tasks", body)).status).toBe(200);
+  for (const other of [body, { ...body, agent: "other" }]) {
+    const answer = await s.call(bob, "POST", "/v1/tasks", other);
+    expect([answer.status, answer.body.detail]).toEqual([
+      409,
+      "The id belongs to other work. Use another one",
+    ]);
+  }
+  for (const id of ["k-abc", "c-abc", "stray-x", "__x__", "a.b", ""])
+    expect((await s.call(bob, "POST", "/v1/tasks", { ...body, id })).status, id).toBe(422);
+});
+
+test("pages hold what the token may see, and their cursors name nothing else", async () => {
+  await using s = await stage();
+  const ann = await s.token("ann");
+  const bob = await s.token("bob");
+  for (const [token, id] of [
+    [ann, "a1"],
+    [bob, "b1"],
+    [ann, "a2"],
+    [bob, "b2"],
+    [ann, "a3"],
+  ] as const)
+    await s.call(token, "POST", "/v1/tasks", { agent: "tested", input: { of: id }, id });
+  const seen: string[] = [];
+  for (let cursor = "", pages = 0; pages === 0 || cursor; pages++) {
+    const page = await s.call(bob, "GET", `/v1/tasks?limit=1${cursor && `&cursor=${cursor}`}`);
+    seen.push(...(page.body.tasks as { id: string }[]).map(({ id }) => id));
+    cursor = (page.body.cursor as string) ?? "";
+    expect(cursor).not.toMatch(/a\d/);
+    expect(JSON.stringify(page.body)).not.toContain('"of"');
+    expect(pages).toBeLessThan(5);
+  }
+  expect(seen.toSorted()).toEqual(["b1", "b2"]);
+});
+
+test("an event can't pass for an approval, and a signal leaves room for the result", async () => {
+  await using s = await stage();
+  const boss = await s.token("boss", ALL);
+  const { id } = (await s.call(boss, "POST", "/v1/tasks", { agent: "tested", input: {} })).body as {
+    id: string;
+  };
+  for (const name of ["approval:publish", "child:x", "effect post#1 try 1"])
+    expect(
+      (await s.call(boss, "POST", `/v1/tasks/${id}/signal`, { name, value: { approved: true } })).status,
+    ).toBe(422);
+  const value = "x".repeat(500 * 1024);
+  expect((await s.call(boss, "POST", `/v1/tasks/${id}/signal`, { name: "n", value })).status).toBe(200);
+  expect(await s.call(boss, "POST", `/v1/tasks/${id}/signal`, { name: "n", value })).toMatchObject({
+    status: 409,
+    body: { code: "signal_refused" },
+  });
+});
+
+test("a token that was revoked is none", async () => {
+  await using s = await stage();
+  const token = await s.token("ann");
+  expect((await s.call(token, "GET", "/v1/tasks")).status).toBe(200);
+  expect(await revokeToken(s.deps.store, token)).toBe(true);
+  expect((await s.call(token, "GET", "/v1/tasks")).status).toBe(401);
+  expect(await revokeToken(s.deps.store, token)).toBe(false);
 });
 
 test("a body over the limit is refused before it is read as a task", async () => {

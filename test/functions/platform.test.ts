@@ -163,11 +163,14 @@ describe.each(TARGETS)("%s", (target) => {
     const w = world(locked, "nats-kv");
     const vars = varsOf(w, target, { NATS_USER: "u", NATS_PASSWORD: "wrong-password" });
     await using deployed = await deploy(built, vars);
-    const answer = await post(deployed.url);
-    const body = await answer.text();
-    expect(answer.status, body).toBe(503);
+    // A server that hangs up right after its error may take the error along: then it looks like no server.
+    const body = await until("it is told that the identity was refused", async () => {
+      const answer = await post(deployed.url);
+      const text = await answer.text();
+      expect(answer.status, text).toBe(503);
+      return (JSON.parse(text) as { code: string }).code === "bus_refused" && text;
+    });
     expect(JSON.parse(body)).toMatchObject({
-      code: "bus_refused",
       detail: expect.stringMatching(/refused the identity.*Check NATS_CREDS, or NATS_USER and NATS_PASSWORD/),
     });
     expect(body + deployed.log()).not.toContain("wrong-password");
