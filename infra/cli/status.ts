@@ -35,9 +35,10 @@ export function addStatus(program: Command, config: () => Config): void {
 }
 
 function waitingLine({ id, waitingFor, summary }: Waiting): string {
-  const approval = /^approval:(.*)$/.exec(waitingFor)?.[1];
-  const how = approval ? `pawl approve|reject ${id} ${approval}` : `pawl signal ${id} ${waitingFor}`;
-  return `${waitingFor} (${how})${summary ? `: ${summary.slice(0, 300)}` : ""}`;
+  const [first = ""] = waitingFor;
+  const approval = /^approval:(.*)$/.exec(first)?.[1];
+  const how = approval ? `pawl approve|reject ${id} ${approval}` : `pawl signal ${id} ${first}`;
+  return `${waitingFor.join(", ")} (${how})${summary ? `: ${summary.slice(0, 300)}` : ""}`;
 }
 
 function doubtLine({ id, effect }: InDoubt): string {

@@ -18,14 +18,6 @@ const TOO_LONG = /prompt is too long|exceed context limit|context window/i;
 
 /** Anthropic's Messages API, streamed, so that an answer may take longer than a request. Retries are the caller's. */
 export function anthropic({ apiKey, baseUrl, silence = SILENCE }: AnthropicOptions): Model {
-  const client = new BaseAnthropic({
-    apiKey,
-    maxRetries: 0,
-    timeout: SILENCE,
-    ...(baseUrl && { baseURL: baseUrl }),
-  });
-  // Only what is needed of the client: the whole of it would double a Worker's bundle.
-  const messages = new Messages(client as never);
   return {
     turn: async (request: TurnRequest, signal: AbortSignal): Promise<Turn> => {
       const quiet = new AbortController();
@@ -35,13 +27,33 @@ export function anthropic({ apiKey, baseUrl, silence = SILENCE }: AnthropicOptio
         clearTimeout(timer);
         timer = setTimeout(() => quiet.abort(), silence);
       };
+      // Pings count too, which the client keeps to itself: a model may think for minutes and send nothing else.
+      const listening: typeof fetch = async (...args) => {
+        const response = await fetch(...args);
+        const ear = new TransformStream<Uint8Array, Uint8Array>({
+          transform: (chunk, controller) => {
+            heard();
+            controller.enqueue(chunk);
+          },
+        });
+        return response.body ? new Response(response.body.pipeThrough(ear), response) : response;
+      };
+      const address = baseUrl && { baseURL: baseUrl };
+      const client = new BaseAnthropic({
+        apiKey,
+        maxRetries: 0,
+        timeout: silence,
+        fetch: listening,
+        ...address,
+      });
+      // Only what is needed of the client: the whole of it would double a Worker's bundle.
+      const messages = new Messages(client as never);
       try {
         heard();
         const options = { signal: AbortSignal.any([signal, quiet.signal]) };
         const stream = messages.stream(request as never, options);
         stream.on("streamEvent", () => {
           isBegun = true;
-          heard();
         });
         const message = await stream.finalMessage();
         const requestId = stream.request_id;

@@ -1,7 +1,7 @@
 import type { Agent, AgentContext } from "../agent.ts";
 import type { Running } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
-import { type Call, type CallKind, trail } from "../task/journal.ts";
+import { type Call, type CallKind, type How, trail } from "../task/journal.ts";
 import { childrenOf } from "./child.ts";
 import type { Deps } from "./deps.ts";
 import { effectOf } from "./effect.ts";
@@ -9,19 +9,45 @@ import type { Journal } from "./journal.ts";
 import { llmOf } from "./llm.ts";
 import { stepOf } from "./step.ts";
 import { waitsOf } from "./wait.ts";
+import type { Guard } from "./write.ts";
 
 /** Why a handler goes no further in this execution. */
 export type Suspension =
   | { readonly kind: "sleep"; readonly dueAt: number }
   | {
       readonly kind: "wait";
-      readonly waitingFor: string;
+      /** Any of these signals lets it go on. */
+      readonly waitingFor: readonly string[];
       readonly summary?: string;
       readonly dueAt?: number;
       /** How many of the task's signals the handler knew of. */
       readonly known: number;
     }
-  | { readonly kind: "doubt"; readonly effect: string; readonly tries: number };
+  | {
+      readonly kind: "doubt";
+      readonly effect: string;
+      readonly tries: number;
+      /** False when the handler's code still runs. */
+      readonly ended?: boolean;
+    };
+
+/** Several branches may each have come to an end of what they can do: a doubt is a person's, the rest wait together. */
+function together(all: readonly Suspension[]): Suspension {
+  const doubt = all.find((one) => one.kind === "doubt");
+  if (doubt) return doubt;
+  const due = all.flatMap((one) => ("dueAt" in one && one.dueAt !== undefined ? [one.dueAt] : []));
+  const waits = all.filter((one) => one.kind === "wait");
+  const [first] = waits;
+  if (!first) return { kind: "sleep", dueAt: Math.min(...due) };
+  const summary = waits.find((one) => one.summary !== undefined)?.summary;
+  return {
+    kind: "wait",
+    waitingFor: [...new Set(waits.flatMap((one) => one.waitingFor))],
+    known: first.known,
+    ...(summary !== undefined && { summary }),
+    ...(due.length > 0 && { dueAt: Math.min(...due) }),
+  };
+}
 
 /** One execution, as the calls of its handler see it. */
 export interface Scene {
@@ -30,8 +56,12 @@ export interface Scene {
   readonly journal: Journal;
   readonly signal: AbortSignal;
   readonly deps: Deps;
+  /** Throws when this execution may not go on. */
+  readonly guard: Guard;
   /** Goes through one call of the handler's: finds it in the journal, and keeps count of what is under way. */
-  through<T>(kind: CallKind, name: string, go: (call: Call) => Promise<T>): Promise<T>;
+  through<T>(kind: CallKind, name: string, go: (call: Call) => Promise<T>, how?: How): Promise<T>;
+  /** Runs the author's part of a call. */
+  within<T>(run: () => T): T;
   /** The call never settles: to throw would let the handler's own `catch` take it for a failure, and go on. */
   park(why: Suspension): Promise<never>;
 }
@@ -42,8 +72,8 @@ type Verbs = "step" | "effect" | "sleep" | "waitFor" | "approval" | "llm" | "sub
 export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
   /** Resolves when the handler waits for what this execution won't bring, and no other call is under way. */
   readonly suspended: Promise<Suspension>;
-  /** The handler is over: what it left running may begin nothing more. */
-  close(): void;
+  /** The handler is over: nothing more may begin. A promise of when what it left under way is over too, if anything is. */
+  close(): Promise<void> | undefined;
 }
 
 export function callsOf(
@@ -51,27 +81,48 @@ export function callsOf(
   agent: Agent,
   journal: Journal,
   signal: AbortSignal,
+  guard: Guard,
   deps: Deps,
 ): Calls {
   const path = trail(journal.entries, { journal: journal.version, agent: agent.version });
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
-  let suspension: Suspension | undefined;
+  const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
+  const parked: Suspension[] = [];
   let underWay = 0;
-  let isClosed = false;
+  let mode: "open" | "suspended" | "closed" = "open";
+  let inside = false;
+
   const over = () => {
-    if (--underWay === 0 && suspension) suspend(suspension);
+    if (--underWay > 0) return;
+    if (mode === "closed") return beQuiet();
+    if (parked.length === 0) return;
+    // The branch that has just got its answer may be about to go on: only when it has not, nobody will.
+    setTimeout(() => {
+      if (underWay > 0 || mode !== "open") return;
+      mode = "suspended";
+      suspend(together(parked));
+    }, 0);
   };
+  const forEver = () => new Promise<never>(() => {});
+
   const scene: Scene = {
     task,
     agent,
     journal,
     signal,
     deps,
-    through: async (kind, name, go) => {
-      if (isClosed)
+    guard,
+    through: async (kind, name, go, how) => {
+      if (mode === "closed")
         throw new PawlError("call_invalid", `${kind} ${name} was called after the handler ended: await it`);
+      if (inside && kind === "wait") {
+        const message = `${name} is waited for inside a step, effect or tool, which would never end. Wait outside of it`;
+        throw new PawlError("call_invalid", message);
+      }
+      // Left to the next execution, with all that waits.
+      if (mode === "suspended") return forEver();
       signal.throwIfAborted();
-      const call = path.enter(kind, name);
+      const call = path.enter(kind, name, how);
       underWay++;
       try {
         return await go(call);
@@ -80,23 +131,31 @@ export function callsOf(
         over();
       }
     },
+    within: (run) => {
+      const before = inside;
+      inside = true;
+      try {
+        return run();
+      } finally {
+        inside = before;
+      }
+    },
     park: (why) => {
-      suspension ??= why;
+      parked.push(why);
       over();
-      return new Promise<never>(() => {});
+      return forEver();
     },
   };
-  const step = stepOf(scene);
-  const effect = effectOf(scene);
   return {
-    step,
-    effect,
+    step: stepOf(scene),
+    effect: effectOf(scene),
     ...waitsOf(scene),
-    llm: llmOf(scene, step, effect),
+    llm: llmOf(scene),
     submit: childrenOf(scene),
     suspended,
     close: () => {
-      isClosed = true;
+      if (mode === "open") mode = "closed";
+      return underWay === 0 ? undefined : quiet;
     },
   };
 }

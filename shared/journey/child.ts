@@ -7,6 +7,7 @@ import { childSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
 import { type Scene, wrongCall } from "./calls.ts";
 import { submit } from "./submit.ts";
+import { readThrough } from "./write.ts";
 
 /** A parent looks at its child this often, should the child's word that it is over get lost. */
 const LOOK_EVERY = 300_000;
@@ -16,20 +17,20 @@ const LOOK_EVERY = 300_000;
  * one task. The child's document says what became of it; the signal only wakes the parent.
  */
 export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
-  const { task, journal, deps, through, park } = scene;
+  const { task, journal, deps, guard, through, park } = scene;
 
   const ended = async (name: string, id: string): Promise<Json> =>
     through("wait", `${name}/result`, async ({ key, at, alone, known }) => {
       if (known?.state === "done") return outcome(id, (await journal.read(known.kept)) as unknown as Ended);
       if (!known) await journal.append({ kind: "intent", of: "wait", key, at, alone });
-      const child = (await deps.store.get(id))?.task;
+      const child = (await readThrough(deps, id, guard))?.task;
       if (!child || isFinal(child)) {
         const value = endOf(child);
         await journal.append({ kind: "receipt", key, value: value as unknown as Json });
         return outcome(id, value);
       }
       const dueAt = deps.clock.now() + LOOK_EVERY;
-      return park({ kind: "wait", waitingFor: childSignal(id), known: task.signals.length, dueAt });
+      return park({ kind: "wait", waitingFor: [childSignal(id)], known: task.signals.length, dueAt });
     });
 
   return async (agent, input, { key }) => {
@@ -41,7 +42,7 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
       const lanes = deps.lanesOf?.(agent);
       if (lanes === undefined)
         throw new PawlError("agent_unknown", `submit: there is no agent ${JSON.stringify(agent)}`);
-      const childId = `c-${(await sha256(`${task.id}/${agent}/${key}`)).slice(0, 40)}`;
+      const childId = `c-${(await sha256(`${task.id}/${task.createdAt}/${task.epoch}/${agent}/${key}`)).slice(0, 40)}`;
       await submit(deps, { agent, lanes, input, id: childId, parent: task.id });
       await journal.append({ kind: "step", key: call.key, at: call.at, alone: call.alone, value: childId });
       return childId;

@@ -85,7 +85,7 @@ export async function claim(
 
       case "crashLoop": {
         if (journaled === undefined) {
-          journaled = await journalCount(envelope.id, guard, deps);
+          journaled = await journalCount((seen as Stored).task, guard, deps);
           continue;
         }
         if (!(await isSilent((seen as HeldTask).task))) break;

@@ -9,14 +9,8 @@ import { type Scene, wrongCall } from "./calls.ts";
  * Dead before the intent is listed: nothing was begun. From then until the receipt is listed, the next execution finds
  * the effect open, and only `verify`, a receiver that honours the key, or a person closes it.
  */
-export function effectOf({
-  task,
-  journal,
-  signal,
-  deps,
-  through,
-  park,
-}: Scene): AgentContext<unknown>["effect"] {
+export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["effect"] {
+  const { task, journal, signal, deps, through, within, park } = scene;
   const go = async (call: Call, { run, verify, honoursKey }: Effect<unknown>): Promise<unknown> => {
     const { key, at, alone, known } = call;
     const happened = async (receipt: unknown) => {
@@ -43,7 +37,7 @@ export function effectOf({
     signal.throwIfAborted();
     let receipt: unknown;
     try {
-      receipt = await run(effectKey);
+      receipt = await within(() => run(effectKey));
     } catch (error) {
       // Whoever throws one of these says that nothing happened.
       await ended(error instanceof Retry || error instanceof Fatal ? "undone" : "unsure", error);
@@ -53,15 +47,15 @@ export function effectOf({
   };
   return async (name, it) => {
     if (typeof it?.run !== "function") throw wrongCall("effect", name, "{ run, verify }, run a function");
-    return (await through("effect", name, (call) => go(call, it))) as never;
+    return (await through("effect", name, (call) => go(call, it), { inner: inner !== undefined })) as never;
   };
 }
 
 /** The same on every try and every runner. Safe in a header, whatever the effect is called. */
-async function keyOf(namespace: string, { id, epoch }: Running, key: string): Promise<string> {
+async function keyOf(namespace: string, { id, epoch, createdAt }: Running, key: string): Promise<string> {
   // Redriven from scratch, it is meant to happen again.
   const again = epoch > 0 ? `/${epoch}` : "";
-  return `pawl-${(await sha256(`${namespace}/${id}/${key}${again}`)).slice(0, 40)}`;
+  return `pawl-${(await sha256(`${namespace}/${id}/${createdAt}/${key}${again}`)).slice(0, 40)}`;
 }
 
 /** What a person said about this very try. */

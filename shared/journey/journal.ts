@@ -1,11 +1,12 @@
 import type { Revision, StoredHead } from "../ports/store.ts";
 import { plus } from "../task/cost.ts";
-import type { Running } from "../task/document.ts";
+import type { Running, Task } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
 import {
   type Entry,
   emptyHead,
   extended,
+  fitting,
   type Head,
   isInline,
   type Kept,
@@ -56,16 +57,17 @@ export async function openJournal(
   const pending: Entry[] = [];
   const added: Entry[] = [];
   let broken: unknown;
-  /** All that waits, in one write. */
-  const flush = async () => {
-    const batch = pending.splice(0);
-    if (batch.length === 0) return;
+  /** What waits, in as few writes as it fits into. */
+  const flush = async (): Promise<void> => {
+    if (pending.length === 0) return;
+    const batch = pending.splice(0, fitting(pending));
     const pageName = `journal-${uniqueToken()}`;
     const { head: next, page } = extended(head, batch, uniqueToken(), pageName);
     if (page) await putPart(id, pageName, JSON.stringify(page), guard, deps);
     revision = await putHead(next, revision, guard, deps);
     head = next;
     added.push(...batch);
+    return flush();
   };
   let turn: Promise<void> = Promise.resolve();
 
@@ -113,8 +115,9 @@ export async function openJournal(
 }
 
 /** How far a task's journal has come: what tells a crash loop from slow progress. */
-export async function journalCount(taskId: string, guard: Guard, deps: Deps): Promise<number> {
-  return (await persist(taskId, guard, deps, () => deps.store.getHead(taskId)))?.head.count ?? 0;
+export async function journalCount({ id, createdAt }: Task, guard: Guard, deps: Deps): Promise<number> {
+  const found = await persist(id, guard, deps, () => deps.store.getHead(id));
+  return found?.head.born === createdAt ? found.head.count : 0;
 }
 
 /** The journal as it is, without opening it. */
@@ -129,6 +132,7 @@ export async function readJournal(
 
 function reopened(head: Head, fresh: Head): Head {
   const { fence, stamp } = fresh;
+  if (head.born !== fresh.born) return fresh;
   // From scratch: what was paid stays on the book, and nothing else is known any more.
   if (head.epoch < fresh.epoch) return { ...fresh, spent: head.spent, saved: head.saved };
   // What is there is about to be replayed, and not paid again.
@@ -138,7 +142,7 @@ function reopened(head: Head, fresh: Head): Head {
 async function takeOver(fresh: Head, guard: Guard, deps: Deps): Promise<StoredHead> {
   for (;;) {
     const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
-    if (found && found.head.fence > fresh.fence) throw stale(fresh);
+    if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
     const head = found ? reopened(found.head, fresh) : fresh;
     const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
@@ -166,8 +170,10 @@ async function putHead(head: Head, first: Revision | undefined, guard: Guard, de
     }
     const found = await persist(head.taskId, guard, deps, () => deps.store.getHead(head.taskId));
     if (found?.head.stamp === head.stamp) return found.revision;
-    // Left by a holder that opened it and listed nothing.
-    if (seen === undefined && found?.head.count === 0 && found.head.fence < head.fence) {
+    // Left by a holder that opened it and listed nothing, or by a task of the same id that was forgotten.
+    const isOurs =
+      found && (found.head.born !== head.born || (found.head.count === 0 && found.head.fence < head.fence));
+    if (seen === undefined && isOurs) {
       seen = found.revision;
       continue;
     }

@@ -6,6 +6,8 @@ import { Fatal, isPawlError, messageOf, PawlError, Retry, ToolError } from "../t
 import type { Json, JsonObject } from "../task/json.ts";
 import { costOf, priceOf } from "../task/prices.ts";
 import { type Scene, wrongCall } from "./calls.ts";
+import { effectOf } from "./effect.ts";
+import { stepOf } from "./step.ts";
 import { turnsOf } from "./turn.ts";
 
 const DEFAULT_MAX_TOKENS = 8_192;
@@ -17,8 +19,9 @@ type Verbs = AgentContext<unknown>;
  * A conversation with a model: turns and tools, each in the journal, so that a handler that starts anew hears what was
  * said before and pays only for what comes next.
  */
-export function llmOf(scene: Scene, step: Verbs["step"], effect: Verbs["effect"]): Verbs["llm"] {
+export function llmOf(scene: Scene): Verbs["llm"] {
   const turn = turnsOf(scene);
+  const inner = { step: stepOf(scene, "inner"), effect: effectOf(scene, "inner") };
 
   const useTool = async (name: string, use: JsonObject, tools: readonly Tool[]): Promise<JsonObject> => {
     const reply = (content: Json, isError = false): JsonObject => ({
@@ -41,11 +44,12 @@ export function llmOf(scene: Scene, step: Verbs["step"], effect: Verbs["effect"]
         throw error;
       }
     };
-    const callName = `${name}/${tool.name}`;
+    // By the id that the stored turn has for it: the same on every run, whatever runs beside it.
+    const callName = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-").slice(0, 128);
     const { verify, honoursKey } = tool;
     const done = tool.readOnly
-      ? await step(callName, () => told(() => tool.run(input.value, "")))
-      : await effect<JsonObject>(callName, {
+      ? await inner.step(callName, () => told(() => tool.run(input.value, "")))
+      : await inner.effect<JsonObject>(callName, {
           run: (key) => told(() => tool.run(input.value, key)),
           ...(verify && {
             verify: async (key: string) => {
@@ -58,19 +62,29 @@ export function llmOf(scene: Scene, step: Verbs["step"], effect: Verbs["effect"]
     return "error" in done ? reply(done.error as string, true) : reply(done.value as Json);
   };
 
-  return async (name, request) => {
+  const asked = new Map<string, number>();
+  return async (given, request) => {
+    const ordinal = (asked.get(given) ?? 0) + 1;
+    asked.set(given, ordinal);
+    const name = ordinal === 1 ? given : `${given} (${ordinal})`;
     const { tools = [], maxTurns = DEFAULT_MAX_TURNS, onMaxTokens = "fail" } = request ?? {};
     const messages: Json[] = firstMessages(name, request);
     let cost = NO_COST;
     for (let turns = 0; turns < maxTurns; turns++) {
-      const answer = await turn(`${name}/turn`, asTurn(request, messages, tools));
+      // The first stands for the whole in the handler's order; the rest are parts of it.
+      const first = turns === 0 ? ordinal : undefined;
+      const answer = await turn(`${name}/turn ${turns + 1}`, asTurn(request, messages, tools), first);
       cost = plus(cost, costOf(answer.usage, priceOf(request.model, scene.deps.settings.prices)));
       messages.push({ role: "assistant", content: answer.content as Json });
       switch (answer.stopReason) {
         case "tool_use": {
           const uses = answer.content.filter((block) => block.type === "tool_use");
           // In the order in which the model asked, so that ordinals are the same on every run.
-          const results = await Promise.all(uses.map((use) => useTool(name, use, tools)));
+          const ended = await Promise.allSettled(uses.map((use) => useTool(name, use, tools)));
+          // One that fails does not cut the others off: what they did is stored first.
+          const failed = ended.find((one) => one.status === "rejected");
+          if (failed) throw failed.reason;
+          const results = ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
           messages.push({ role: "user", content: results as Json });
           break;
         }

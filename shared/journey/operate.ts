@@ -1,13 +1,15 @@
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
-import { PawlError } from "../task/errors.ts";
-import { byteLength, type Json } from "../task/json.ts";
+import { messageOf, PawlError } from "../task/errors.ts";
+import { doubtful } from "../task/journal.ts";
+import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { streamName } from "../task/names.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
 import { apply, type Mark } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
 import { msgIdOf, queueOf } from "./dispatch.ts";
+import { readJournal } from "./journal.ts";
 import { publish } from "./publish.ts";
 import { readThrough, update } from "./write.ts";
 
@@ -24,7 +26,8 @@ export function signal(deps: Deps, id: string, name: string, value: Json): Promi
         "signal_refused",
         `Task ${id} has ${task.signals.length} signals; more are not kept`,
       );
-    const told = apply(task, { type: "signal", name, value }, mark);
+    const isRepeat = isRepeated(task, name, value, mark.now);
+    const told = isRepeat ? task : apply(task, { type: "signal", name, value }, mark);
     // What it takes must leave room for the result, or work that was paid for could not be recorded.
     const room = DOCUMENT_LIMIT - deps.settings.resultLimit - DOCUMENT_OVERHEAD;
     if (byteLength(JSON.stringify(told)) > room)
@@ -32,9 +35,22 @@ export function signal(deps: Deps, id: string, name: string, value: Json): Promi
         "signal_refused",
         `Task ${id}: with this signal its document would leave no room for its result`,
       );
-    if (told.state !== "waiting" || told.waitingFor !== name) return told;
+    if (told.state !== "waiting" || !told.waitingFor.includes(name)) return told;
     return apply(told, { type: "wake", queue: streamName(queueOf(told, deps)), note: name }, mark);
   });
+}
+
+/** A second click, or a caller's second try: said again, an answer must not answer the next question. */
+const SAME_ANSWER = 300_000;
+
+function isRepeated(task: Task, name: string, value: Json, now: number): boolean {
+  const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
+  const last = task.signals.findLast((one) => one.name === name);
+  if (!last || isAsked) return false;
+  // A child's word is a hint, and as good once as often.
+  if (name.startsWith("child:")) return true;
+  const isApproval = name.startsWith("approval:");
+  return isApproval && now - last.at < SAME_ANSWER && canonicalJson(last.value) === canonicalJson(value);
 }
 
 /** What a person found out about an effect in doubt. */
@@ -65,10 +81,19 @@ export function resolve(deps: Deps, id: string, resolution: Resolution): Promise
 }
 
 /** What is queued is cancelled at once; what runs is asked to stop, and its holder, or the next, writes the state. */
-export function cancel(deps: Deps, id: string): Promise<Task> {
+export async function cancel(deps: Deps, id: string): Promise<Task> {
+  const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
+  const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
   return operate(deps, id, (task, mark) => {
     if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
     if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
+    // An effect of it may have happened: its next holder finds out, or asks.
+    if (isOpen && task.state !== "in_doubt") {
+      const asked = apply(task, { type: "requestCancel" }, mark);
+      const queue = streamName(queueOf(task, deps));
+      if (asked.state === "scheduled") return apply(asked, { type: "dispatch", queue }, mark);
+      return asked.state === "waiting" ? apply(asked, { type: "wake", queue }, mark) : asked;
+    }
     return apply(task, { type: "cancel", ended: true, expiresAt: mark.now + deps.settings.retention }, mark);
   });
 }
@@ -96,7 +121,11 @@ async function operate(deps: Deps, id: string, change: (task: Task, mark: Mark) 
   if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
   const { task, revision } = written.stored;
   const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;
-  if (isOurs) await send(deps, { task, revision });
+  // What was said is stored: a message that could not be sent now is sent by the next sweep.
+  if (isOurs)
+    await send(deps, { task, revision }).catch((error: unknown) => {
+      deps.log("warn", "operate.unsent", { task: id, reason: messageOf(error) });
+    });
   return task;
 }
 

@@ -1,6 +1,7 @@
 import type { Agent } from "../agent.ts";
 import { backoff } from "../task/backoff.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
 import { apply, type TaskEvent } from "../task/transitions.ts";
 import { type HeldTask, isMine } from "./claim.ts";
 import type { Deps } from "./deps.ts";
@@ -21,17 +22,25 @@ export async function record(
   if (!ending) return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
   await hold.stopBeats();
   const token = held.task.token;
-  const written = await update(
-    deps,
-    held,
-    // A bystander may have moved the revision; the claim's token says whether the task is still ours.
-    (task, own) => {
-      if (!isMine(task, token)) return undefined;
-      if (isAnswered(task, outcome)) ending = ANSWERED;
-      return apply({ ...task, ...journal }, (ending as Ending).event, own);
-    },
-    holding(hold),
-  );
+  const write = () =>
+    update(
+      deps,
+      held,
+      // A bystander may have moved the revision; the claim's token says whether the task is still ours.
+      (task, own) => {
+        if (!isMine(task, token)) return undefined;
+        if (isAnswered(task, outcome)) ending = ANSWERED;
+        return apply({ ...task, ...journal }, (ending as Ending).event, own);
+      },
+      holding(hold),
+    );
+  const written = await write().catch((error: unknown) => {
+    // Signals and history took the room: the work is done, and its dead letter says so.
+    if (!isPawlError(error, "document_too_large") || outcome.kind !== "completed") throw error;
+    const told = { code: "result_too_large", message: messageOf(error), phase: "result" } as const;
+    ending = endingOf(held.task, { kind: "failed", error: told, ended: true }, agent, deps);
+    return write();
+  });
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
   const { event: _, ...recorded } = ending;
   return recorded;
@@ -43,8 +52,13 @@ interface Ending extends Recorded {
 
 /** What it waits for came while it made ready to wait: whoever sent it saw it running, and woke nobody. */
 function isAnswered(task: Running, outcome: Outcome): boolean {
-  if (outcome.kind !== "wait") return false;
-  return task.signals.slice(outcome.known).some(({ name }) => name === outcome.waitingFor);
+  if (outcome.kind !== "wait" && outcome.kind !== "sleep") return false;
+  // A cancel too: nobody else would look before its time is over.
+  if (task.cancelRequested) return true;
+  return (
+    outcome.kind === "wait" &&
+    task.signals.slice(outcome.known).some(({ name }) => outcome.waitingFor.includes(name))
+  );
 }
 
 const ANSWERED: Ending = {
@@ -118,13 +132,13 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
         event: { type: kind, ...waits },
         word: ack,
         as: "waiting",
-        detail: outcome.waitingFor,
+        detail: outcome.waitingFor.join(", "),
         ...due,
       };
     }
     case "doubt": {
-      const { effect, tries } = outcome;
-      return { event: { type: "doubt", effect, tries }, word: ack, as: "in-doubt", detail: effect };
+      const { effect, tries, ended = true } = outcome;
+      return { event: { type: "doubt", effect, tries, ended }, word: ack, as: "in-doubt", detail: effect };
     }
     case "cancelled":
       return { event: { type: "cancel", ended: outcome.ended, expiresAt }, word: ack, as: "cancelled" };

@@ -61,22 +61,33 @@ export async function run(
       return { outcome: classify({ thrown: undefined }, cause, deps), journal: before };
     if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
     const signal = watchful(abort.signal, hold);
-    const journal = await openJournal(task, agent.version, isNew, holding(hold), deps);
+    const guard = holding(hold);
+    const journal = await openJournal(task, agent.version, isNew, guard, deps);
     // Asked for while nobody held it, or before its holder died.
-    if (task.cancelRequested) return { outcome: cancelled(task, journal), journal: before };
-    const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, deps);
+    if (task.cancelRequested) return { outcome: cancelled(task, journal, true), journal: before };
+    const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, guard, deps);
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;
     const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
-    const ended = Promise.race([execute(agent, context), suspended.then((why) => ({ suspended: why }))]);
+    // A handler that failed in one branch is over when its other calls are: what they did is stored first.
+    const handled = execute(agent, context).then(async (end) => {
+      // One that returned has what it wants: a call that it forgot to await is not waited for long.
+      const rest = close();
+      if (rest) await ("value" in end ? Promise.race([rest, grace(deps, over.signal)]) : rest);
+      return end;
+    });
+    const ended = Promise.race([handled, suspended.then((why) => ({ suspended: why }))]);
     const ending = await Promise.race([ended, aborted(abort.signal)]);
     const last = ending ?? (await Promise.race([ended, grace(deps, over.signal)]));
     close();
     const { count: journaled, spent, saved } = journal.head();
     const outcome = classify(last, cause, deps);
-    const isOver = outcome.kind === "cancelled" && outcome.ended;
-    return { outcome: isOver ? cancelled(task, journal) : outcome, journal: { journaled, spent, saved } };
+    const isCancelled = outcome.kind === "cancelled";
+    return {
+      outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
+      journal: { journaled, spent, saved },
+    };
   } catch (error) {
     // Only the journal's opening throws: the handler has not begun.
     return { outcome: classify({ thrown: error }, cause, deps), journal: before };
@@ -87,11 +98,11 @@ export async function run(
 }
 
 /** With an effect under way that nobody knows the end of, it is for a person to say first. */
-function cancelled({ signals }: Running, journal: Journal): Outcome {
+function cancelled({ signals }: Running, journal: Journal, ended: boolean): Outcome {
   const doubt = doubtful(journal.listed(), (key, tries) => {
     return signals.some(({ name }) => name === resolutionName(key, tries));
   });
-  return doubt ? { kind: "doubt", ...doubt } : { kind: "cancelled", ended: true };
+  return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };
 }
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {

@@ -1,6 +1,7 @@
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
 import { backoff } from "../task/backoff.ts";
 import { messageOf, PawlError, Retry } from "../task/errors.ts";
+import type { Call } from "../task/journal.ts";
 import { byteLength } from "../task/json.ts";
 import { ledger } from "../task/ledger.ts";
 import { costOf, priceOf, worstCase } from "../task/prices.ts";
@@ -15,11 +16,13 @@ const LONGEST_WAIT = 60_000;
  * One turn of a model, paid once. Its intent says what was set aside: dead before the receipt, the next execution asks
  * again, and what the lost answer may have cost stays charged to the budget.
  */
-export function turnsOf(scene: Scene): (name: string, request: TurnRequest) => Promise<Turn> {
+export function turnsOf(
+  scene: Scene,
+): (name: string, request: TurnRequest, first: number | undefined) => Promise<Turn> {
   const { agent, journal, signal, deps, through } = scene;
   const book = ledger(journal.entries, agent.limits.budgetUsd);
 
-  return async (name, request) => {
+  return async (name, request, first) => {
     const model = modelOf(deps.model);
     const price = priceOf(request.model, deps.settings.prices);
     if (!price && agent.limits.budgetUsd !== undefined)
@@ -29,7 +32,7 @@ export function turnsOf(scene: Scene): (name: string, request: TurnRequest) => P
       );
     const text = JSON.stringify(request);
     const most = worstCase(byteLength(text), request.max_tokens, text.includes('"cache_control"'), price);
-    return through("turn", name, async ({ key, at, alone, known }) => {
+    const go = async ({ key, at, alone, known }: Call): Promise<Turn> => {
       if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;
       for (let failures = 1; ; failures++) {
         signal.throwIfAborted();
@@ -56,7 +59,9 @@ export function turnsOf(scene: Scene): (name: string, request: TurnRequest) => P
           await deps.clock.sleep(wait, signal);
         }
       }
-    });
+    };
+    // A conversation of the same name again is only safe to tell apart where nothing runs beside it.
+    return through("turn", name, go, { inner: first === undefined, repeats: (first ?? 1) > 1 });
   };
 }
 

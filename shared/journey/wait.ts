@@ -51,7 +51,7 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
       }
       const asked = summary !== undefined && { summary: String(summary).slice(0, SUMMARY_KEPT) };
       const dueAt = until !== undefined && { dueAt: until };
-      return park({ kind: "wait", waitingFor: signalName, known: task.signals.length, ...asked, ...dueAt });
+      return park({ kind: "wait", waitingFor: [signalName], known: task.signals.length, ...asked, ...dueAt });
     });
   };
 

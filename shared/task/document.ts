@@ -144,8 +144,8 @@ export interface Running extends Common, Carried {
 }
 export interface Waiting extends Common {
   readonly state: "waiting";
-  /** The name of the signal that ends it. */
-  readonly waitingFor: string;
+  /** The names of the signals that end it: any of them. */
+  readonly waitingFor: readonly string[];
   /** What a person is asked, in the agent's words. */
   readonly summary?: string;
   /** When it goes on without one. */

@@ -52,6 +52,8 @@ export type CallKind = "step" | "effect" | "turn" | "wait";
 export interface Head {
   readonly v: 1;
   readonly taskId: string;
+  /** When the task was created: another task of the same id, after this one was forgotten, has another journal. */
+  readonly born: Millis;
   /** The task's when the journal began. */
   readonly epoch: number;
   /** The newest holder that opened it: an older one's append names a revision that is gone. */
@@ -68,14 +70,15 @@ export interface Head {
 }
 
 export function emptyHead(
-  task: { readonly id: string; readonly fence: number; readonly epoch: number },
+  task: { readonly id: string; readonly fence: number; readonly epoch: number; readonly createdAt: Millis },
   version: number,
   stamp: string,
 ): Head {
-  const { id: taskId, fence, epoch } = task;
+  const { id: taskId, fence, epoch, createdAt: born } = task;
   return {
     v: 1,
     taskId,
+    born,
     epoch,
     fence,
     version,
@@ -90,6 +93,17 @@ export function emptyHead(
 
 const RECENT_ENTRIES = 50;
 const RECENT_CHARS = 48_000;
+
+/** How many of the entries that wait fit into one write: at least one. */
+export function fitting(waiting: readonly Entry[]): number {
+  let chars = 0;
+  for (const [i, entry] of waiting.entries()) {
+    chars += JSON.stringify(entry).length;
+    if (i > 0 && (i >= RECENT_ENTRIES || chars > RECENT_CHARS)) return i;
+  }
+  return waiting.length;
+}
+
 export const MOST_ENTRIES = 20_000;
 
 /** The head with more entries. `page` must be stored under its name first: the entries that make room. */
@@ -208,15 +222,23 @@ export interface Call extends Place {
   leave(): void;
 }
 
+export interface How {
+  /** A part of another call, which names it so that it is the same on every run. */
+  readonly inner?: boolean;
+  /** The same as one before, in other words. */
+  readonly repeats?: boolean;
+}
+
 /** Follows a handler through its journal. */
 export interface Trail {
-  enter(kind: CallKind, name: string): Call;
+  enter(kind: CallKind, name: string, how?: How): Call;
 }
 
 /**
- * Calls are found by name and ordinal. That the code still is the one that wrote the journal is checked wherever it
- * can be known: a call with nothing else under way comes after the same calls on every run, so what the journal has in
- * its place must be this very call. Among calls in parallel the order may differ from run to run, and is not checked.
+ * Calls are found by name and ordinal. That the code still is the one that wrote the journal is checked as long as it
+ * can be known: until a handler makes calls in parallel, each comes after the same calls on every run, so what the
+ * journal has in its place must be this very call. From then on the order may differ from run to run, and so might
+ * ordinals: what must not be mixed up needs a name of its own there.
  */
 export function trail(
   entries: readonly Entry[],
@@ -228,6 +250,7 @@ export function trail(
   const ordinals = new Map<string, number>();
   let made = 0;
   let underWay = 0;
+  let isParallel = false;
 
   const mismatch = (at: number, here: string, there: string) =>
     new PawlError(
@@ -237,12 +260,19 @@ export function trail(
     );
 
   return {
-    enter: (kind, name) => {
+    enter: (kind, name, { inner = false, repeats = false } = {}) => {
       checkName(kind, name);
       const ordinal = (ordinals.get(name) ?? 0) + 1;
       ordinals.set(name, ordinal);
       const key = `${name}#${ordinal}`;
-      const place = { key, at: made++, alone: underWay === 0 };
+      if (!inner) isParallel ||= underWay > 0;
+      if (isParallel && !inner && (ordinal > 1 || repeats) && kind !== "step" && name !== "sleep") {
+        throw new PawlError(
+          "call_invalid",
+          `${kind} ${JSON.stringify(name)} is called again by a handler that makes calls in parallel: which is which may differ from run to run. Give each a name of its own`,
+        );
+      }
+      const place = { key, at: made++, alone: !isParallel && !inner };
       const mine = byKey.get(key);
       const there = byPlace.get(place.at);
       const here = `${kind} ${key}`;

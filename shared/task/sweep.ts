@@ -8,9 +8,9 @@ export const ORPHAN_AFTER = 60_000;
 
 export type SweptState = "scheduled" | "dispatched" | "waiting";
 
-/** When a task wants to be looked at, if nothing happens to it before. A first dispatch is its submitter's to repeat. */
+/** When a task wants to be looked at, if nothing happens to it before. A submit's own dispatch is its caller's to repeat. */
 export function sweepAt(task: Task): Millis | undefined {
   if (task.state === "scheduled" || task.state === "waiting") return task.dueAt;
-  const isUnclaimed = task.state === "dispatched" && task.seq === undefined && task.dispatches > 1;
+  const isUnclaimed = task.state === "dispatched" && task.seq === undefined && task.history.length > 1;
   return isUnclaimed ? task.updatedAt + ORPHAN_AFTER : undefined;
 }

@@ -75,7 +75,12 @@ export const transitions = {
     by: "runner, dispatch",
     meaning: "it crashed, or was delivered, too often",
   },
-  requestCancel: { from: ["running"], to: "same", by: "operator", meaning: "its holder is asked to stop" },
+  requestCancel: {
+    from: ["scheduled", "dispatched", "running", "waiting"],
+    to: "same",
+    by: "operator",
+    meaning: "its holder is asked to stop",
+  },
   cancel: {
     from: ["scheduled", "dispatched", "running", "waiting", "in_doubt"],
     to: ["cancelled"],

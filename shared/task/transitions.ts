@@ -35,8 +35,8 @@ export type TaskEvent =
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
   | { type: "handOff"; ended: boolean }
   | { type: "sleep"; dueAt: Millis }
-  | { type: "wait"; waitingFor: string; summary?: string; dueAt?: Millis }
-  | { type: "doubt"; effect: string; tries: number }
+  | { type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis }
+  | { type: "doubt"; effect: string; tries: number; ended: boolean }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
   | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
   | { type: "requestCancel" }
@@ -190,7 +190,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       };
     case "doubt":
       return {
-        ...closed(task, "in_doubt", true, mark),
+        ...closed(task, "in_doubt", event.ended, mark),
         state: "in_doubt",
         effect: event.effect,
         tries: event.tries,

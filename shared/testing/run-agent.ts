@@ -54,7 +54,7 @@ export interface AgentRun {
   readonly state: State;
   readonly result?: Json;
   readonly error?: TaskFailure;
-  readonly waitingFor?: string;
+  readonly waitingFor?: readonly string[];
   readonly journal: readonly Entry[];
   /** How often the handler was started. */
   readonly executions: number;
@@ -137,15 +137,15 @@ async function whatNext(
       await change({ type: "dispatch", queue: QUEUE });
       return "moved";
     case "waiting": {
-      const { waitingFor: name } = task;
-      const value = answerTo(name, options);
-      if (value !== undefined) await change({ type: "signal", name, value }, { type: "wake", queue: QUEUE });
-      else if (await endChild(name, options, deps))
-        await change({ type: "signal", name, value: null }, { type: "wake", queue: QUEUE });
-      else if (task.dueAt !== undefined) {
-        await clock.sleep(task.dueAt - clock.now());
-        await change({ type: "wake", queue: QUEUE });
-      } else return "stays";
+      for (const name of task.waitingFor) {
+        const value = answerTo(name, options) ?? ((await endChild(name, options, deps)) ? null : undefined);
+        if (value === undefined) continue;
+        await change({ type: "signal", name, value }, { type: "wake", queue: QUEUE });
+        return "moved";
+      }
+      if (task.dueAt === undefined) return "stays";
+      await clock.sleep(task.dueAt - clock.now());
+      await change({ type: "wake", queue: QUEUE });
       return "moved";
     }
     case "in_doubt": {

@@ -231,7 +231,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
 
     test("a journal's head is created once, and replaced only by who saw it last", async () => {
       const id = `t-${randomUUID()}`;
-      const head = (stamp: string) => emptyHead({ id, fence: 1, epoch: 0 }, 1, stamp);
+      const head = (stamp: string) => emptyHead({ id, fence: 1, epoch: 0, createdAt: 0 }, 1, stamp);
       expect(await deps.store.getHead(id)).toBeUndefined();
       const creates = await Promise.all(
         Array.from({ length: 20 }, (_, i) => deps.store.putHead(head(`c${i}`))),

@@ -37,7 +37,7 @@ test("a question and its answer: journaled with usage, model, stop reason and re
     messages: [{ role: "user", content: "What is it?" }],
   });
   expect(await b.journal()).toMatchObject([
-    { kind: "intent", of: "turn", key: "ask/turn#1", reserved: { outputTokens: 500 } },
+    { kind: "intent", of: "turn", key: "ask/turn 1#1", reserved: { outputTokens: 500 } },
     {
       kind: "receipt",
       value: { content: [{ text: "A catch." }], requestId: "req_1", stopReason: "end_turn" },
@@ -89,10 +89,10 @@ test("tools run in parallel, as steps or effects, and what they answer goes back
   const keys = (await b.journal()).map((entry) => `${entry.kind} ${entry.key}`);
   expect(keys).toEqual(
     expect.arrayContaining([
-      "step ask/lookup#1",
-      "step ask/lookup#2",
-      "intent ask/post#1",
-      "receipt ask/post#1",
+      "step ask/lookup/a#1",
+      "step ask/lookup/c#1",
+      "intent ask/post/b#1",
+      "receipt ask/post/b#1",
     ]),
   );
 });

@@ -48,7 +48,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     await using b = await bench(nats, kind, agent);
     await b.submit({}, { id: "t" });
     const waiting = await drainUntil(b, "t", "waiting");
-    expect(waiting).toMatchObject({ waitingFor: "approval:publish", summary: "Shall I?", released: true });
+    expect(waiting).toMatchObject({ waitingFor: ["approval:publish"], summary: "Shall I?", released: true });
     expect(waiting.settled).toMatchObject([{ outcome: "waiting" }]);
     expect(await b.deps.bus.state(b.queue)).toEqual(empty);
     // The lane is free for others meanwhile.

@@ -88,13 +88,17 @@ test("calls in parallel may come in another order than before", () => {
   c.leave();
   const last = first.enter("step", "last");
   const entry = ({ key, at, alone }: typeof a): Entry => ({ kind: "step", key, at, alone, value: key });
-  expect([a.alone, b.alone, c.alone, last.alone]).toEqual([true, false, false, true]);
+  expect([a.alone, b.alone, c.alone, last.alone]).toEqual([true, false, false, false]);
 
   const again = trail([b, c, a, last].map(entry), versions);
   const calls = [again.enter("step", "a"), again.enter("step", "b"), again.enter("step", "after-b")];
   expect(calls.map((call) => call.known?.kept.value)).toEqual(["a#1", "b#1", "after-b#1"]);
   for (const call of calls) call.leave();
-  expect(() => again.enter("step", "other")).toThrow(/Call 4 .* step other#1, but .* step last#1/);
+  // What comes after may come in another place the next time: it is found by its name, and by nothing else.
+  expect(again.enter("step", "last").known?.kept.value).toBe("last#1");
+  expect(() => trail([b, c, a, last].map(entry), versions).enter("step", "other")).toThrow(
+    /Call 1 .* step a#1/,
+  );
 });
 
 test("names that can't be kept are refused", () => {
@@ -120,7 +124,7 @@ test("however entries are appended, pages and head together list all of them, in
   const size = fc.integer({ min: 0, max: 8_000 });
   fc.assert(
     fc.property(fc.array(fc.array(size, { minLength: 1, maxLength: 5 }), { maxLength: 60 }), (batches) => {
-      let head = emptyHead({ id: "t", fence: 1, epoch: 0 }, 1, "s");
+      let head = emptyHead({ id: "t", fence: 1, epoch: 0, createdAt: 0 }, 1, "s");
       const pages = new Map<string, readonly Entry[]>();
       const all: Entry[] = [];
       batches.forEach((sizes, i) => {

@@ -38,8 +38,13 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
   }),
   fc.record({ type: fc.constant("handOff" as const), ended: fc.boolean() }),
   fc.record({ type: fc.constant("sleep" as const), dueAt: fc.nat() }),
-  fc.record({ type: fc.constant("wait" as const), waitingFor: fc.constant("ok") }),
-  fc.record({ type: fc.constant("doubt" as const), effect: fc.constant("post#1"), tries: fc.constant(1) }),
+  fc.record({ type: fc.constant("wait" as const), waitingFor: fc.constant(["ok"]) }),
+  fc.record({
+    type: fc.constant("doubt" as const),
+    effect: fc.constant("post#1"),
+    tries: fc.constant(1),
+    ended: fc.boolean(),
+  }),
   fc.record({
     type: fc.constant("fail" as const),
     error: fc.constant(error),
