@@ -13,6 +13,7 @@ import { submit } from "../../shared/journey/submit.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { printable } from "../cli/output.ts";
 import { HOW_TO_GET, startEmulator } from "../local/emulator.ts";
+import { startModel, text } from "../local/model.ts";
 import { startNats } from "../local/nats-server.ts";
 import { type ServerProcess, startServer } from "../local/process.ts";
 import { judge } from "./verdict.ts";
@@ -28,12 +29,18 @@ const posts = join(folder, "posts.jsonl");
 await writeFile(posts, "");
 await using nats = await startNats({ tell: say });
 await using emulator = await startEmulator();
+// Like a model, it writes something else each time it is asked.
+await using model = await startModel((_, n) => text(`Draft ${n}: a ratchet without its pawl slips back.`));
+const { ANTHROPIC_API_KEY = "stand-in", ANTHROPIC_BASE_URL = model.url } = process.env;
 const env = {
   NATS_URL: nats.url,
   PAWL_NAMESPACE: "demo",
   PAWL_ACK_WAIT: "3s",
   PAWL_AGENTS_DIR: at("agents"),
   PAWL_DEMO_POSTS: posts,
+  ANTHROPIC_API_KEY,
+  // With a key of your own the same code asks the real one.
+  ...((ANTHROPIC_API_KEY === "stand-in" || process.env.ANTHROPIC_BASE_URL) && { ANTHROPIC_BASE_URL }),
   ...(emulator
     ? {
         PAWL_STORE: "firestore-rest",
@@ -78,20 +85,24 @@ async function inTheWork(deps: Wired): Promise<void> {
   await submitPost("post-2", 1.5);
   const a = await runner();
   await a.says(/^AT work/);
-  step("runner A claimed it (fence 1) and writes the post");
-  await killA(a, "in the middle of the work: nothing published, nothing recorded");
+  step("runner A claimed it (fence 1), its model wrote a draft, and it makes ready to publish");
+  await killA(a, "in the middle of the work: nothing published, no result recorded");
   const b = await runner();
   const wait = await b.says(/"event":"takeover.wait"/);
   step(
     `delivered again: runner B took it over (fence 2), and waits ${JSON.parse(wait).ms} ms until A can't act any more`,
   );
   await b.says(/^AT work/);
-  step("runner B does the work");
+  step("runner B goes on with A's draft, from the journal");
   await b.says(/"task":"post-2".*"as":"completed"/);
   step("the post is published, the record written, the message acked");
   await b.stop();
   step(
     `${(await deps.bus.state(queue())).inFlight} in flight, ${(await task("post-2")).executions} executions, 1 of them finished`,
+  );
+  const { spent, saved } = await task("post-2");
+  step(
+    `the model was paid for ${spent.turns} turn of ${spent.turns + saved.turns}: the journal had the other`,
   );
 }
 

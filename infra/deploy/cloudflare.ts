@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { messageOf, PawlError } from "../../shared/task/errors.ts";
-import type { Platform } from "./deployment.ts";
+import { type Platform, secretsOf } from "./deployment.ts";
 
 const FILE = "wrangler.toml";
 
@@ -44,7 +44,7 @@ export function cloudflare(env?: string): Platform {
         ];
       }
       const there = isNew ? new Set<string>() : namesIn(list.stdout);
-      return secrets
+      return secretsOf(name, secrets)
         .filter((secret) => !there.has(secret))
         .map((secret) => {
           const mend = `npx wrangler secret put ${secret} --name ${service(name)}`;

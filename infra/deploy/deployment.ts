@@ -39,6 +39,11 @@ export interface Platform {
   deploy(deployment: Deployment): Promise<string>;
 }
 
+/** The API has no POST /run. */
+export function secretsOf(name: string, secrets: readonly string[]): readonly string[] {
+  return kindOf(name) === "api" ? secrets.filter((one) => one !== "PAWL_RUN_SECRET") : secrets;
+}
+
 const CRON: Record<FunctionKind, string | undefined> = {
   agent: "* * * * *",
   dispatch: "* * * * *",

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { messageOf, PawlError } from "../../shared/task/errors.ts";
 import type { Commands } from "./commands.ts";
-import type { Platform } from "./deployment.ts";
+import { type Platform, secretsOf } from "./deployment.ts";
 
 /** Google Cloud Run functions, by gcloud, with the settings of gcp.env in this folder; Cloud Scheduler wakes them. */
 export function gcp(env?: string): Platform {
@@ -30,7 +30,7 @@ export function gcp(env?: string): Platform {
     settings,
     source,
     secrets,
-    missing: async ({ commands }) => {
+    missing: async ({ function: name, commands }) => {
       const who = await commands.ask([
         "gcloud",
         "auth",
@@ -41,7 +41,7 @@ export function gcp(env?: string): Platform {
       if (who.code !== 0 || who.stdout.trim() === "")
         return ["Nobody is logged in to Google Cloud. Run: gcloud auth login"];
       const missing: string[] = [];
-      for (const secret of secrets) {
+      for (const secret of secretsOf(name, secrets)) {
         const name = secretName(secret);
         const found = await commands.ask(gcloud("secrets", "describe", name));
         if (found.code === 0) continue;
@@ -61,11 +61,12 @@ export function gcp(env?: string): Platform {
     deploy: async ({ function: name, built, cron, commands }) => {
       // Any comma may be part of a value, so another character separates them.
       const variables = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
+      const kept = secretsOf(name, secrets).map((one) => `${one}=${secretName(one)}:latest`);
       await commands.make([
         ...gcloud("run", "deploy", service(name), "--source", relative(process.cwd(), built.folder)),
         ...["--function", "pawl", "--base-image", "nodejs24", "--region", region, "--timeout", "3600"],
         ...["--set-env-vars", `^|^${variables.join("|")}`],
-        ...["--set-secrets", secrets.map((one) => `${one}=${secretName(one)}:latest`).join(",")],
+        ...(kept.length > 0 ? ["--set-secrets", kept.join(",")] : []),
         // Callers are told apart by Pawl's own secret and tokens.
         ...["--allow-unauthenticated", "--quiet"],
       ]);

@@ -3,6 +3,7 @@
  * that kill and freeze runners. With PAWL_DRILL_RESUME it goes on when it gets SIGUSR2.
  */
 import { configFrom } from "../../functions/config.ts";
+import { modelOf } from "../../functions/model.ts";
 import { wire } from "../../functions/wire.node.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { agentsFolder, loadAgent } from "../agents.ts";
@@ -25,9 +26,11 @@ const pause = pausing(async (boundary) => {
 const stop = new AbortController();
 process.on("SIGTERM", () => stop.abort(new Error("told to stop")));
 const agent = await loadAgent(name, agentsFolder());
-await using deps = await wire(configFrom(process.env), logger(true));
+const config = configFrom(process.env);
+await using deps = await wire(config, logger(true));
 await serve(name, agent, "forever", stop.signal, {
   ...deps,
+  ...modelOf(config),
   store: pause.store(deps.store),
   bus: pause.bus(deps.bus),
 });
