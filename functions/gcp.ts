@@ -4,7 +4,7 @@ import {
   http,
 } from "@google-cloud/functions-framework";
 import type { Log } from "../shared/ports/log.ts";
-import { isPawlError, PawlError } from "../shared/task/errors.ts";
+import { PawlError } from "../shared/task/errors.ts";
 import type { Config } from "./config.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
@@ -84,15 +84,15 @@ let current: Promise<Wired> | undefined;
 export async function kept(config: Config, log: Log): Promise<Wired> {
   const mine = current ?? wire(config, log);
   current = mine;
-  try {
-    const wired = await mine;
-    if (!wired.nc.isClosed()) return await answering(wired);
-  } catch (error) {
-    if (isPawlError(error, "bus_unavailable")) throw error;
+  const forget = () => {
     if (current === mine) current = undefined;
+  };
+  const wired = await mine.catch((error: unknown) => {
+    forget();
     throw error;
-  }
-  if (current === mine) current = undefined;
+  });
+  if (!wired.nc.isClosed()) return answering(wired);
+  forget();
   return kept(config, log);
 }
 

@@ -1,7 +1,8 @@
 import type { Agent, AgentContext } from "../agent.ts";
 import type { Running } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
-import { type Call, type CallKind, type How, trail } from "../task/journal.ts";
+import type { CallKind } from "../task/journal.ts";
+import { type Call, type How, trail } from "../task/trail.ts";
 import { childrenOf } from "./child.ts";
 import type { Deps } from "./deps.ts";
 import { effectOf } from "./effect.ts";

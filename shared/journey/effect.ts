@@ -1,8 +1,9 @@
 import type { AgentContext, Effect } from "../agent.ts";
 import type { Running } from "../task/document.ts";
 import { Fatal, messageOf, Retry } from "../task/errors.ts";
-import { type Call, resolutionName } from "../task/journal.ts";
+import { resolutionName } from "../task/journal.ts";
 import { type JsonObject, sha256 } from "../task/json.ts";
+import type { Call } from "../task/trail.ts";
 import { type Scene, wrongCall } from "./calls.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
 import { backoff } from "../task/backoff.ts";
 import { messageOf, PawlError, Retry } from "../task/errors.ts";
-import type { Call } from "../task/journal.ts";
 import { byteLength } from "../task/json.ts";
 import { ledger } from "../task/ledger.ts";
 import { costOf, priceOf, worstCase } from "../task/prices.ts";
+import type { Call } from "../task/trail.ts";
 import type { Scene } from "./calls.ts";
 
 /** Tries of one turn while the API is busy, under the heartbeat; then the task steps back. */

@@ -168,32 +168,33 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     });
 
     test("due tasks are those scheduled for now or earlier, of the agent asked for", async () => {
+      await using own = await wired(world(nats, kind).config);
       const now = Date.now();
       const make = async (dueAt: number) => {
         const task = await newTask();
-        const created = await deps.store.create(task);
+        const created = await own.store.create(task);
         if (created.kind !== "written") throw new Error("not created");
         const later = scheduled(task, dueAt);
-        await deps.store.replace(later, created.revision);
+        await own.store.replace(later, created.revision);
         return later.id;
       };
       const ids = [await make(now - 2000), await make(now - 1000), await make(now + 60_000)];
-      const due = await deps.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
+      const due = await own.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
       expect(due.map((stored) => stored.task.id).sort()).toEqual(ids.slice(0, 2).sort());
-      expect(await deps.store.due("recorder", "scheduled", { after: 0, until: now }, 1)).toHaveLength(1);
-      expect(await deps.store.due("other", "scheduled", { after: 0, until: now }, 10)).toEqual([]);
+      expect(await own.store.due("recorder", "scheduled", { after: 0, until: now }, 1)).toHaveLength(1);
+      expect(await own.store.due("other", "scheduled", { after: 0, until: now }, 10)).toEqual([]);
       // Dispatched meanwhile: no longer due, and its revision is the one to write on.
       const [first] = due;
       if (!first) throw new Error("none due");
       const dispatched = apply(first.task, { type: "dispatch", queue: "Q" }, mark());
-      expect((await deps.store.replace(dispatched, first.revision)).kind).toBe("written");
-      const left = await deps.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
+      expect((await own.store.replace(dispatched, first.revision)).kind).toBe("written");
+      const left = await own.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
       expect(left.map((stored) => stored.task.id)).toEqual([due[1]?.task.id]);
       // Dispatched, and claimed by nobody for a minute: to be looked at again.
-      expect(await deps.store.due("recorder", "dispatched", { after: 0, until: now + 30_000 }, 10)).toEqual(
+      expect(await own.store.due("recorder", "dispatched", { after: 0, until: now + 30_000 }, 10)).toEqual(
         [],
       );
-      const orphans = await deps.store.due("recorder", "dispatched", { after: 0, until: now + 120_000 }, 10);
+      const orphans = await own.store.due("recorder", "dispatched", { after: 0, until: now + 120_000 }, 10);
       expect(orphans.map((stored) => stored.task.id)).toEqual([first.task.id]);
     });
 

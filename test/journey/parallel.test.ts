@@ -102,11 +102,13 @@ describe("a handler in several branches", () => {
       async ({ effect, step, attempt }) => {
         const slow = effect("post", {
           run: async () => {
-            await later(50);
+            await later(100);
             return ++posts;
           },
         });
-        const bad = step("bad", () => {
+        const bad = step("bad", async () => {
+          // When the effect is under way, and long before it is over.
+          await later(20);
           if (attempt === 1) throw new Error("fails fast");
         });
         const [receipt] = await Promise.all([slow, bad]);

@@ -7,9 +7,8 @@ import {
   extended,
   known,
   splitText,
-  type Trail,
-  trail,
 } from "../../shared/task/journal.ts";
+import { type Trail, trail } from "../../shared/task/trail.ts";
 
 const versions = { journal: 1, agent: 2 };
 

@@ -87,6 +87,8 @@ test("a budget holds through a crash at every point, and nothing is counted twic
   for (const { crash, run } of runs) {
     expect(run, crash).toMatchObject({ state: "failed", error: { code: "budget_exceeded" } });
     expect(usedBy(run.journal).usd, crash).toBeLessThanOrEqual(budgetUsd);
+    // Whatever was asked for was paid for, stored or not.
+    expect(run.requests.length * 0.012, crash).toBeLessThanOrEqual(budgetUsd);
     // What was paid is the sum of the answers that were stored: 1.2 cents each.
     const stored = run.journal.filter((entry) => entry.kind === "receipt").length;
     expect(run.spent.usd, crash).toBeCloseTo(stored * 0.012, 10);
