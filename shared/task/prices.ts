@@ -10,7 +10,11 @@ export interface Price {
   readonly long?: { readonly over: number; readonly input: number; readonly output: number };
 }
 
-/** When the table below was last compared with what Anthropic publishes. PAWL_PRICES overrides and adds. */
+/**
+ * The date that the newest source of this table gives. It was put together from copies of Anthropic's page, those of the
+ * 5.5 models and of Sonnet 5 from a third party's, and not compared with the page itself: do that before you rely on a
+ * budget to the cent. PAWL_PRICES overrides and adds.
+ */
 export const PRICES_AS_OF = "2026-10-10";
 const CACHE_WRITE = { fiveMinutes: 1.25, oneHour: 2 };
 

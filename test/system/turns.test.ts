@@ -13,7 +13,9 @@ import { allCompleted, until } from "../support/until.ts";
 
 const TURNS = 12;
 const POSTS = 6;
-const KILLS = 10;
+/** Executions that a kill cut off in the middle. */
+const INTERRUPTED = 40;
+const MOST_KILLS = 25;
 const LANES = 4;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -62,21 +64,23 @@ test("12 turns and 6 effects, killed at 40 points: no stored turn is asked for a
   const { namespace, generation } = w.config.settings;
   for (let lane = 0; lane < LANES; lane++)
     await deps.bus.ensure({ namespace, agent: "columnist", lane, generation });
-  // One task in each lane, so that each kill of the process interrupts four.
+  // Two tasks in each lane, so that each kill of the process interrupts four until the last are done.
   const ids = Array.from({ length: LANES }, (_, lane) => {
-    for (let n = 0; ; n++) if (laneOf(`t${n}`, LANES) === lane) return `t${n}`;
-  });
+    const mine = Array.from({ length: 200 }, (_, n) => `t${n}`).filter((id) => laneOf(id, LANES) === lane);
+    return mine.slice(0, 2);
+  }).flat();
   for (const id of ids)
     await submit(deps, { agent: "columnist", lanes: LANES, id, input: { board: receiver.url } });
 
   const env = { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
   const start = () => pawl(w, ["run", "columnist", "--json"], env);
   let interrupted = 0;
-  for (let kill = 0; kill < KILLS; kill++) {
+  let kills = 0;
+  while (interrupted < INTERRUPTED && kills++ < MOST_KILLS) {
     const runner = start();
     const before = model.requests.length;
     // About one turn of each task, and then anywhere.
-    await until("it asks", async () => model.requests.length >= before + 3);
+    await until("it asks", async () => model.requests.length >= before + 3, 60_000);
     await sleep(Math.random() * 200);
     for (const id of ids) {
       const task = (await deps.store.get(id))?.task;
@@ -88,7 +92,8 @@ test("12 turns and 6 effects, killed at 40 points: no stored turn is asked for a
   await allCompleted(deps.store, ids, 120_000);
   await last.kill("SIGTERM");
 
-  expect(interrupted).toBeGreaterThan(30);
+  expect(interrupted).toBeGreaterThanOrEqual(INTERRUPTED);
+  let saved = 0;
   for (const id of ids) {
     const task = (await deps.store.get(id))?.task;
     const entries = (await readJournal(id, () => {}, deps))?.entries ?? [];
@@ -108,8 +113,10 @@ test("12 turns and 6 effects, killed at 40 points: no stored turn is asked for a
       result: { text: final.value?.content[0]?.text },
       spent: { turns: TURNS },
     });
-    expect(task?.saved.turns, id).toBeGreaterThan(0);
+    saved += task?.saved.turns ?? 0;
   }
+  // Most executions found turns of the one before them, and paid for none of these.
+  expect(saved).toBeGreaterThan(INTERRUPTED);
   // What the crashes cost and what the journal saved is there to be read.
   const [id = ""] = ids;
   const status = pawl(w, ["status", id]);
