@@ -1,3 +1,4 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { configFrom } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
@@ -31,6 +32,8 @@ export async function startDev(
   const emulator = await startEmulator();
   if (emulator) started.use(emulator);
   else tell(`No Firestore emulator here, so documents are kept in NATS KV. Get it: ${HOW_TO_GET}`);
+  // A change cuts off what runs: here it is taken over within ten seconds, not within a minute.
+  const timing = { PAWL_ACK_WAIT: "6s" };
   const store = emulator
     ? { PAWL_STORE: "firestore", GOOGLE_CLOUD_PROJECT: "pawl-dev", FIRESTORE_EMULATOR_HOST: emulator.host }
     : { PAWL_STORE: "nats-kv" };
@@ -41,12 +44,15 @@ export async function startDev(
     : pickModel(process.env);
   const secret = { PAWL_RUN_SECRET: crypto.randomUUID() };
   const names = await agentNames(agents);
-  await ensureAll(names, agents, { NATS_URL: nats.url, ...store });
+  await ensureAll(names, agents, { NATS_URL: nats.url, ...timing, ...store });
 
+  // A folder of its own: another one may run in the same project.
+  await mkdir(join(ROOT, "dist"), { recursive: true });
+  const out = await mkdtemp(join(ROOT, "dist", "dev-"));
+  started.defer(() => rm(out, { recursive: true, force: true }));
   const functions = [...names, ...OWN_FUNCTIONS];
-  const build = () =>
-    Promise.all(functions.map((name) => buildFunction(name, "cloudflare", agents, join(ROOT, "dist/dev"))));
-  const vars = { NATS_URL: nats.wsUrl, ...store, ...secret, ...key };
+  const build = () => Promise.all(functions.map((name) => buildFunction(name, "cloudflare", agents, out)));
+  const vars = { NATS_URL: nats.wsUrl, ...timing, ...store, ...secret, ...key };
   const workerd = started.use(await startWorkerd(await build(), { vars, watch: true, hear }));
   const timer = setInterval(() => {
     for (const name of [...names, "dispatch"])
@@ -56,7 +62,13 @@ export async function startDev(
   const all = started.move();
   return {
     urls: workerd.urls,
-    env: { NATS_URL: nats.url, ...store, ...secret, PAWL_WAKE_URL: `${workerd.front}/{agent}/run` },
+    env: {
+      NATS_URL: nats.url,
+      ...timing,
+      ...store,
+      ...secret,
+      PAWL_WAKE_URL: `${workerd.front}/{agent}/run`,
+    },
     rebuild: async () => {
       const begun = Date.now();
       try {
