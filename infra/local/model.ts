@@ -25,8 +25,8 @@ export type Script = (request: JsonObject, count: number) => Reply | Promise<Rep
 export interface LocalModel extends AsyncDisposable {
   /** For ANTHROPIC_BASE_URL. */
   readonly url: string;
-  /** Every request, in the order of arrival, and whether its answer was sent to the end. */
-  readonly requests: { readonly body: JsonObject; done: boolean }[];
+  /** Every request, in the order of arrival: whether its answer was sent to the end, or its caller hung up before. */
+  readonly requests: { readonly body: JsonObject; done: boolean; hungUp: boolean }[];
 }
 
 export const text = (words: string): Reply => ({ content: [{ type: "text", text: words }] });
@@ -38,8 +38,11 @@ export async function startModel(script: Script): Promise<LocalModel> {
     if (request.method !== "POST" || request.url !== "/v1/messages")
       return refuse(response, 404, "not_found_error");
     const body = JSON.parse(await read(request)) as JsonObject;
-    const entry = { body, done: false };
+    const entry = { body, done: false, hungUp: false };
     requests.push(entry);
+    response.on("close", () => {
+      entry.hungUp = !response.writableEnded;
+    });
     const reply = await script(body, requests.length);
     if ("status" in reply) return refuse(response, reply.status, "api_error", reply.message, reply.headers);
     await new Promise((resolve) => setTimeout(resolve, reply.delay ?? 0));

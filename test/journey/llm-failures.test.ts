@@ -3,6 +3,7 @@ import { type Reply, type Script, startModel, text } from "../../infra/local/mod
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { anthropic } from "../../shared/adapters/anthropic.ts";
 import { defineAgent } from "../../shared/agent.ts";
+import { cancel } from "../../shared/journey/operate.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { lost } from "../../shared/task/ledger.ts";
 import { isFinal } from "../../shared/task/table.ts";
@@ -90,6 +91,45 @@ describe("an API that fails", () => {
     stop.abort(new Error("told to stop"));
     await drained;
     expect(await b.task("t")).toMatchObject({ state: "dispatched", released: true, attempts: 0 });
+    expect(b.model.requests).toMatchObject([{ hungUp: true }]);
+  });
+
+  test("a call in progress is aborted when the task is cancelled", async () => {
+    const script = () => ({ ...text("never"), stallAfter: 2 }) as Reply;
+    await using b = await asking(nats, script, {}, {}, { ackWait: 2_000 });
+    await b.submit({}, { id: "t" });
+    const drained = b.drain();
+    await until("it was asked", async () => b.model.requests.length === 1);
+    await cancel(b.deps, "t");
+    await drained;
+    expect(await b.task("t")).toMatchObject({ state: "cancelled", released: true });
+    expect(b.model.requests).toMatchObject([{ hungUp: true }]);
+    // It may have cost something, and is charged as if it had.
+    expect(lost(await b.journal()).turns).toBe(1);
+  });
+
+  test("a call in progress is aborted when the lease is lost, and nothing more is written", async () => {
+    const script = () => ({ ...text("never"), stallAfter: 2 }) as Reply;
+    await using b = await asking(nats, script, {}, {}, { ackWait: 1_000 });
+    await b.submit({}, { id: "t" });
+    const { store } = b.deps;
+    const stop = new AbortController();
+    const drained = b.drain(undefined, stop.signal);
+    await until("it was asked", async () => b.model.requests.length === 1);
+    const before = await b.task("t");
+    const journal = await b.journal();
+    // The store is away: no beat is whole any more, and the lease runs out.
+    const gone = async () => {
+      throw new PawlError("store_unavailable", "no answer");
+    };
+    Object.assign(b.deps, { store: { ...store, get: gone } });
+    await until("it hung up", async () => b.model.requests[0]?.hungUp ?? false);
+    expect(b.deps.logged.map(({ event }) => event)).toContain("lease.lost");
+    stop.abort(new Error("told to stop"));
+    await drained;
+    Object.assign(b.deps, { store });
+    expect((await b.task("t")).stamp).toBe(before.stamp);
+    expect(await b.journal()).toEqual(journal);
   });
 
   test("without a key the task fails by name", async () => {

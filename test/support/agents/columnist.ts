@@ -4,7 +4,7 @@ import { defineAgent, tool } from "../../../shared/agent.ts";
 /** Twelve turns of a model and six posts, for the tests that kill it: the model asks for what the stand-in's script says. */
 export default defineAgent({
   input: z.object({ board: z.string() }),
-  limits: { lanes: 4, budgetUsd: 50 },
+  limits: { budgetUsd: 50 },
   async run({ id, input, llm, signal }) {
     const post = tool({
       name: "post",
