@@ -1,7 +1,7 @@
 import agent, { name } from "pawl:agent";
 import { agents } from "pawl:agents";
-import { dispatchDue } from "../shared/journey/dispatch.ts";
 import { serve } from "../shared/journey/serve.ts";
+import { dispatchDue } from "../shared/journey/sweep.ts";
 import { modelOf } from "./model.ts";
 import type { Job } from "./run.ts";
 
@@ -12,7 +12,7 @@ export const job: Job = {
   name,
   run: async (deps, stop, config) => {
     // Throws where the store is away: nothing is taken that could not be claimed.
-    const dispatched = await dispatchDue(deps, name, stop, agent.limits.dispatchTimeout);
+    const dispatched = await dispatchDue(deps, name, stop, agent.limits);
     const handled = await serve(name, agent, "idle", stop, { ...deps, ...modelOf(config), lanesOf });
     return { agent: name, ended: stop.aborted ? "out of time" : "idle", dispatched, handled };
   },

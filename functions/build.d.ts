@@ -12,5 +12,6 @@ declare module "pawl:agents" {
     readonly name: string;
     readonly lanes: number;
     readonly dispatchTimeout: number;
+    readonly schedules: readonly import("../shared/task/cron.ts").Schedule[];
   }[];
 }

@@ -30,13 +30,19 @@ export interface Config {
   readonly wakeUrl?: string;
   /** Longest run of one invocation, in milliseconds. The platform's own where it is not set. */
   readonly timeLimit?: number;
+  /** Who is told of tasks that failed, are in doubt or wait, and of reports. */
+  readonly webhook?: { readonly url: string; readonly secret: string };
+  /** The one origin that browsers may call the API from. */
+  readonly corsOrigin?: string;
+  /** Requests that one token may make in a minute, of one instance of the API. */
+  readonly rateLimit?: number;
   /** The model's API. */
   readonly model?: { readonly apiKey: string; readonly baseUrl?: string };
 }
 
 /** Variables that are not read here but are Pawl's own. */
 const OTHERS =
-  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
+  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
 
 /** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
@@ -57,10 +63,12 @@ export function configFrom(env: Env): Config {
   const nats = attempt(() => natsFrom(env));
   const store = attempt(() => storeFrom(env));
   const functions = attempt(() => functionsFrom(env));
-  if (!settings || !nats || !store || !functions || problems.length > 0) throw invalid(problems.join("\n"));
+  const api = attempt(() => apiFrom(env));
+  if (!settings || !nats || !store || !functions || !api || problems.length > 0)
+    throw invalid(problems.join("\n"));
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl } = env;
   const model = apiKey && { model: { apiKey, ...(baseUrl && { baseUrl }) } };
-  return { settings, nats, ...store, ...functions, ...model };
+  return { settings, nats, ...store, ...functions, ...api, ...model };
 }
 
 const SHORTEST_SECRET = 16;
@@ -90,6 +98,32 @@ function functionsFrom(env: Env): Pick<Config, "runSecret" | "wakeUrl" | "timeLi
     ...(runSecret && { runSecret }),
     ...(wakeUrl && { wakeUrl }),
     ...(timeLimit && { timeLimit }),
+  };
+}
+
+function apiFrom(env: Env): Pick<Config, "webhook" | "corsOrigin" | "rateLimit"> {
+  const { PAWL_WEBHOOK_URL: url, PAWL_WEBHOOK_SECRET: secret } = env;
+  const { PAWL_CORS_ORIGIN: corsOrigin, PAWL_RATE_LIMIT } = env;
+  if (url && !/^https?:\/\/[^\s]+$/.test(url))
+    throw invalid(`PAWL_WEBHOOK_URL is ${JSON.stringify(url)}; it should begin with https://`);
+  if (Boolean(url) !== Boolean(secret))
+    throw invalid("PAWL_WEBHOOK_URL and PAWL_WEBHOOK_SECRET belong together. Set both, or neither");
+  if (secret && secret.length < SHORTEST_SECRET)
+    throw invalid(
+      `PAWL_WEBHOOK_SECRET has ${secret.length} characters. Use ${SHORTEST_SECRET} or more, such as the output of: openssl rand -hex 32`,
+    );
+  if (corsOrigin && !/^https?:\/\/[^\s/]+$/.test(corsOrigin))
+    throw invalid(
+      `PAWL_CORS_ORIGIN is ${JSON.stringify(corsOrigin)}; it should be one origin, such as https://app.example.com`,
+    );
+  if (PAWL_RATE_LIMIT && !/^[1-9]\d{0,6}$/.test(PAWL_RATE_LIMIT))
+    throw invalid(
+      `PAWL_RATE_LIMIT is ${JSON.stringify(PAWL_RATE_LIMIT)}; it should be a number of requests a minute`,
+    );
+  return {
+    ...(url && secret && { webhook: { url, secret } }),
+    ...(corsOrigin && { corsOrigin }),
+    ...(PAWL_RATE_LIMIT && { rateLimit: Number(PAWL_RATE_LIMIT) }),
   };
 }
 

@@ -11,7 +11,9 @@ import {
 } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
 import { natsKv } from "../shared/adapters/nats-kv.ts";
+import { webhook } from "../shared/adapters/webhook.ts";
 import type { Deps } from "../shared/journey/deps.ts";
+import { storeMeter } from "../shared/journey/meter.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -33,12 +35,16 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const bus = await jetstreamBus(nc, settings);
     const runner = `${hostname()}-${process.pid}`;
     const { wake, done } = waker(config, log);
+    const meter = storeMeter(store, log);
     const close = async () => {
       await done();
+      await meter.flush();
       await store.close();
       await bus.close();
     };
-    return { store, bus, clock: systemClock, log, settings, runner, wake, nc, [Symbol.asyncDispose]: close };
+    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, meter, nc };
+    const notify = config.webhook && { notify: webhook(config.webhook) };
+    return { ...deps, ...notify, [Symbol.asyncDispose]: close };
   } catch (error) {
     await nc.close();
     throw error;

@@ -3,6 +3,8 @@ import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
 import { natsKv } from "../shared/adapters/nats-kv.ts";
+import { webhook } from "../shared/adapters/webhook.ts";
+import { storeMeter } from "../shared/journey/meter.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -30,8 +32,10 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const bus = await jetstreamBus(nc, settings);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
     const wake = waker(config, log);
+    const meter = storeMeter(store, log);
     const close = async () => {
-      await Promise.all([wake.done(), bus.close()]);
+      await Promise.all([wake.done(), meter.flush()]);
+      await bus.close();
     };
     return {
       store,
@@ -41,7 +45,9 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       settings,
       runner,
       wake: wake.wake,
+      meter,
       nc,
+      ...(config.webhook && { notify: webhook(config.webhook) }),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

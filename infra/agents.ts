@@ -2,8 +2,9 @@ import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
+import { cronProblem, type Schedule, tickId } from "../shared/task/cron.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
-import { checkAgentName } from "../shared/task/names.ts";
+import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
 
 const OURS = fileURLToPath(new URL("../agents", import.meta.url));
 
@@ -27,14 +28,16 @@ export interface KnownAgent {
   readonly name: string;
   readonly lanes: number;
   readonly dispatchTimeout: number;
+  readonly schedules: readonly Schedule[];
 }
 
 /** "skip-broken": for an agent's own function, which another's mistake must not stop. */
 export async function knownAgents(folder: string, broken?: "skip-broken"): Promise<KnownAgent[]> {
   const known = (await agentNames(folder)).map(async (name): Promise<KnownAgent[]> => {
     try {
-      const { lanes, dispatchTimeout } = (await loadAgent(name, folder)).limits;
-      return [{ name, lanes, dispatchTimeout }];
+      const { limits, schedules } = await loadAgent(name, folder);
+      const { lanes, dispatchTimeout } = limits;
+      return [{ name, lanes, dispatchTimeout, schedules }];
     } catch (error) {
       if (broken) return [];
       throw error;
@@ -60,5 +63,21 @@ export async function loadAgent(name: string, folder: string): Promise<Agent> {
   if (module.default?.kind !== "pawl.agent") {
     throw new PawlError("agent_invalid", `${file} has no default export made by defineAgent({…})`);
   }
+  checkSchedules(file, name, module.default);
   return module.default;
+}
+
+/** Here and not in defineAgent: a function that runs an agent needs no calendar. */
+function checkSchedules(file: string, agent: string, { schedules }: Agent): void {
+  for (const schedule of schedules) {
+    const problem = cronProblem(schedule);
+    if (problem) {
+      const { name, cron, timezone } = schedule;
+      throw new PawlError(
+        "agent_invalid",
+        `${file}: schedules: ${name} is ${JSON.stringify(cron)} in ${timezone}: ${problem}`,
+      );
+    }
+    checkTaskId(tickId(agent, schedule, 0));
+  }
 }

@@ -1,12 +1,15 @@
 /** The one module that agents import. What is not exported here is free to change. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Cost } from "./task/cost.ts";
+import type { Schedule } from "./task/cron.ts";
 import { parseDuration } from "./task/duration.ts";
 import { PawlError } from "./task/errors.ts";
 import type { Json, JsonObject } from "./task/json.ts";
+import type { Tool } from "./tool.ts";
 
 export { Fatal, Retry, ToolError } from "./task/errors.ts";
-export type { Cost, Json, JsonObject };
+export { type ToolDefinition, tool } from "./tool.ts";
+export type { Cost, Json, JsonObject, Tool };
 
 export interface Limits {
   /** Longest run of one attempt, from the handler's start: "20m". None by default. */
@@ -36,20 +39,6 @@ export interface Effect<Receipt> {
   verify?(key: string): Receipt | undefined | Promise<Receipt | undefined>;
   /** The receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
-}
-
-/** Something that a model can ask for. Made by `tool({…})`. */
-export interface Tool {
-  readonly name: string;
-  readonly description: string;
-  readonly input: StandardSchemaV1;
-  readonly inputSchema: JsonObject;
-  readonly readOnly: boolean;
-  readonly honoursKey?: boolean;
-  // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
-  readonly run: (input: any, key: string) => unknown;
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  readonly verify?: (input: any, key: string) => unknown;
 }
 
 export interface LlmRequest {
@@ -118,10 +107,23 @@ export interface AgentContext<Input> {
   submit(agent: string, input: JsonObject, options: { key: string }): Promise<Child>;
 }
 
+export interface ScheduleDefinition {
+  /** Minute, hour, day of the month, month, day of the week: "0 6 * * 1" is Monday at six. */
+  readonly cron: string;
+  /** Tells several of them apart; part of their tasks' ids. "main" by default. */
+  readonly name?: string;
+  /** "Europe/Vienna". "UTC" by default. */
+  readonly timezone?: string;
+  /** The tasks' input. {} by default. */
+  readonly input?: JsonObject;
+}
+
 export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, …). Without one every JSON object is accepted. */
   readonly input?: Schema;
   readonly limits?: Limits;
+  /** Tasks that come by themselves: one for each tick, however many dispatchers run. */
+  readonly schedules?: readonly ScheduleDefinition[];
   /** Raise it when you change the calls that `run` makes, and branch on the context's `version`. 1 by default. */
   readonly version?: number;
   run(context: AgentContext<StandardSchemaV1.InferOutput<Schema>>): Promise<unknown> | unknown;
@@ -132,6 +134,7 @@ export interface Agent {
   readonly kind: "pawl.agent";
   readonly input?: StandardSchemaV1;
   readonly version: number;
+  readonly schedules: readonly Schedule[];
   readonly limits: {
     readonly timeout?: number;
     readonly attempts: number;
@@ -159,7 +162,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   if (definition.input !== undefined && typeof definition.input?.["~standard"]?.validate !== "function") {
     throw wrong("input", definition.input, "a Standard Schema, such as z.object({…})");
   }
-  const { input: _input, limits: _limits, run: _run, version = 1, ...rest } = definition;
+  const { input: _input, limits: _limits, run: _run, version = 1, schedules = [], ...rest } = definition;
   const [field] = Object.keys(rest);
   if (field)
     throw wrong(
@@ -207,6 +210,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     kind: "pawl.agent" as const,
     ...(definition.input && { input: definition.input }),
     version,
+    schedules: schedulesOf(schedules, wrong),
     limits: Object.freeze({
       ...(timeoutMs && { timeout: timeoutMs }),
       attempts,
@@ -220,50 +224,21 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   });
 }
 
-export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
-  readonly name: string;
-  /** What the model is told of it. */
-  readonly description: string;
-  /** Any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give `inputSchema`. */
-  readonly input: Schema;
-  readonly inputSchema?: JsonObject;
-  /** It only reads: run as a step, and what it throws is told to the model. Else it is an effect. */
-  readonly readOnly?: boolean;
-  readonly honoursKey?: boolean;
-  /** To throw `ToolError` says that nothing happened, and tells the model why. */
-  run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
-  verify?(
-    input: StandardSchemaV1.InferOutput<Schema>,
-    key: string,
-  ): Result | undefined | Promise<Result | undefined>;
-}
-
-/** Schemas that can say themselves as JSON Schema: https://standardschema.dev/json-schema. */
-interface JsonSchemaSource {
-  readonly "~standard": {
-    readonly jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
-  };
-}
-
-export function tool<Schema extends StandardSchemaV1, Result>(
-  definition: ToolDefinition<Schema, Result>,
-): Tool {
-  const { name, description, input, readOnly = false, honoursKey, run, verify } = definition;
-  const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
-  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
-  if (typeof run !== "function") throw wrong("run should be a function");
-  if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
-  const source = (input as unknown as JsonSchemaSource)["~standard"].jsonSchema;
-  const { inputSchema = source?.input({ target: "draft-2020-12" }) as JsonObject | undefined } = definition;
-  if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
-  return Object.freeze({
-    name,
-    description,
-    input,
-    inputSchema,
-    readOnly,
-    ...(honoursKey !== undefined && { honoursKey }),
-    run: run.bind(definition),
-    ...(verify && { verify: verify.bind(definition) }),
+function schedulesOf(
+  given: unknown,
+  wrong: (field: string, value: unknown, should: string) => PawlError,
+): readonly Schedule[] {
+  if (!Array.isArray(given)) throw wrong("schedules", given, 'a list, such as [{ cron: "0 6 * * 1" }]');
+  const schedules = given.map((one: ScheduleDefinition): Schedule => {
+    const { cron, name = "main", timezone = "UTC", input = {} } = one ?? {};
+    if (typeof cron !== "string") throw wrong("schedules.cron", cron, 'five fields, such as "0 6 * * 1"');
+    if (typeof name !== "string" || !/^[a-z0-9-]{1,32}$/.test(name))
+      throw wrong("schedules.name", name, "1 to 32 of a-z 0-9 -");
+    if (typeof timezone !== "string") throw wrong("schedules.timezone", timezone, '"Europe/Vienna", say');
+    return { cron, name, timezone, input };
   });
+  const names = schedules.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice) throw wrong("schedules.name", twice, "another one: there are two of this name");
+  return schedules;
 }

@@ -20,7 +20,7 @@ function imports(file: string): string[] {
 
 /** What a layer may import: the rest is the wrong direction. */
 const rules: { layer: RegExp; may: RegExp }[] = [
-  { layer: /^shared\/task\//, may: /^shared\/task\// },
+  { layer: /^shared\/task\//, may: /^(shared\/task\/|croner$)/ },
   { layer: /^shared\/ports\//, may: /^shared\/(task|ports)\// },
   {
     layer: /^shared\/journey\//,
@@ -30,7 +30,7 @@ const rules: { layer: RegExp; may: RegExp }[] = [
     layer: /^shared\/adapters\//,
     may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$)/,
   },
-  { layer: /^shared\/agent\.ts$/, may: /^(shared\/task\/|@standard-schema\/spec$)/ },
+  { layer: /^shared\/(agent|tool)\.ts$/, may: /^(shared\/(task\/|tool\.ts)|@standard-schema\/spec$)/ },
   {
     layer: /^shared\/web\//,
     may: /^(shared\/(task|ports|journey|web)\/|hono(\/[\w-]+)?$|zod$)/,

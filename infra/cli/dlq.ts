@@ -98,11 +98,11 @@ async function redriveAll(
   return { redriven, refused };
 }
 
-/** All of them first: each that is redriven leaves the list that is being paged through. */
+/** All of them first: each that is redriven leaves the list that is being paged through. The oldest comes first. */
 async function idsOf(deps: Wired, which: Which): Promise<string[]> {
   const ids: string[] = [];
   for await (const { id } of failed(deps, which)) ids.push(id);
-  return ids;
+  return ids.reverse();
 }
 
 async function* failed(deps: Wired, { agent, code }: Which): AsyncGenerator<Failed> {

@@ -56,7 +56,7 @@ say("Pawl demo: the incident that Pawl exists for, on real servers.");
 if (!emulator) say(`No Firestore emulator here, so documents are kept in NATS KV. Get it: ${HOW_TO_GET}`);
 say(`  messages: ${deps.bus.name}    documents: ${deps.store.name}    ack_wait: 3 s`);
 
-const caught = { window: 0, subject: 0, document: 0 };
+const caught = { window: 0, subject: 0, document: 0, key: 0 };
 await afterTheWork(deps);
 await inTheWork(deps);
 await publishedAgain(deps);
@@ -179,7 +179,11 @@ async function killA(a: ServerProcess, when: string): Promise<void> {
 }
 
 function layerName(layer: keyof typeof caught | undefined): string {
-  return { window: "stream's duplicate window", subject: "occupied subject", document: "document" }[
-    layer ?? "document"
-  ];
+  const names = {
+    window: "stream's duplicate window",
+    subject: "occupied subject",
+    document: "document",
+    key: "key",
+  };
+  return names[layer ?? "document"];
 }

@@ -1,7 +1,8 @@
-import type { TaskPage } from "../ports/store.ts";
+import type { TaskFilter, TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
+import { laneOf } from "../task/names.ts";
 import { sweepAt } from "../task/sweep.ts";
 
 /**
@@ -16,6 +17,8 @@ export interface TaskFields {
   readonly fence: number;
   readonly updatedAt: Date;
   readonly sweepAt: Date | null;
+  /** Spreads tasks over this many ranges of every index, whose newest ends would take only 500 writes a second each. */
+  readonly shard: number;
   /** The field that the TTL policy watches: null while the task lives. */
   readonly expiresAt: Date | null;
   readonly json: string;
@@ -31,6 +34,7 @@ export function toFields(task: Task): TaskFields {
     fence: task.fence,
     updatedAt: new Date(task.updatedAt),
     sweepAt: sweep === undefined ? null : new Date(sweep),
+    shard: laneOf(task.id, SHARDS.length),
     expiresAt: "expiresAt" in task ? new Date(task.expiresAt) : null,
     json: JSON.stringify(task),
   };
@@ -41,15 +45,29 @@ export function fromFields(json: unknown, path: string): Task {
   return JSON.parse(json) as Task;
 }
 
+export const SHARDS = [0, 1, 2, 3] as const;
+
 export const TASKS = (namespace: string) => `${namespace}-tasks`;
 export const HEADS = (namespace: string) => `${namespace}-journals`;
 export const PARTS = (namespace: string) => `${namespace}-parts`;
+export const RECORDS = (namespace: string) => `${namespace}-records`;
 export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
 export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.stringify(head) });
 export const partFields = (taskId: string, text: string) => ({ taskId, text });
+/** With something that no other write has: the same text again would keep its revision. */
+export const recordFields = (text: string) => ({ text, stamp: crypto.randomUUID() });
 
-/** The last task of a page, as a place to go on from. */
-export function pageOf(tasks: readonly Task[], limit: number): TaskPage {
+/** A token's agents are asked for one by one: each range of an index is read on its own anyway. */
+export function filtersOf({ agents, ...filter }: TaskFilter): Omit<TaskFilter, "agents">[] {
+  return agents === undefined ? [filter] : agents.map((agent) => ({ ...filter, agent }));
+}
+
+/** The newest of all answers, and the last of them as a place to go on from. */
+export function pageOf(answers: readonly (readonly Task[])[], limit: number): TaskPage {
+  const tasks = answers
+    .flat()
+    .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+    .slice(0, limit);
   const last = tasks.length === limit ? tasks.at(-1) : undefined;
   return { tasks, ...(last && { cursor: `${last.updatedAt}.${last.id}` }) };
 }

@@ -2,6 +2,7 @@ import { type DocumentSnapshot, FieldPath, Firestore, type Query, Timestamp } fr
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Head } from "../task/journal.ts";
 import {
+  filtersOf,
   fromFields,
   HEADS,
   headFields,
@@ -10,7 +11,10 @@ import {
   pageOf,
   partFields,
   partId,
+  RECORDS,
   readCursor,
+  recordFields,
+  SHARDS,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
@@ -50,6 +54,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   const tasks = db.collection(TASKS(namespace));
   const heads = db.collection(HEADS(namespace));
   const parts = db.collection(PARTS(namespace));
+  const records = db.collection(RECORDS(namespace));
 
   let underWay = 0;
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
@@ -87,24 +92,26 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         const query = tasks
           .where("agent", "==", agent)
           .where("state", "==", state)
+          .where("shard", "in", SHARDS)
           .where("sweepAt", ">", new Date(after))
           .where("sweepAt", "<=", new Date(until))
           .orderBy("sweepAt")
           .limit(limit);
         return (await query.get()).docs.map((doc) => stored(doc) as Stored);
       }),
-    list: ({ agent, agents, owner, state }, limit, cursor) =>
+    list: (filter, limit, cursor) =>
       ask("Listing tasks", async () => {
-        let query: Query = tasks;
-        if (agent !== undefined) query = query.where("agent", "==", agent);
-        if (agents !== undefined) query = query.where("agent", "in", [...agents]);
-        if (owner !== undefined) query = query.where("owner", "==", owner);
-        if (state !== undefined) query = query.where("state", "==", state);
-        query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
         const after = cursor === undefined ? undefined : readCursor(cursor);
-        if (after) query = query.startAfter(new Date(after.at), after.id);
-        const found = (await query.get()).docs.map((doc) => (stored(doc) as Stored).task);
-        return pageOf(found, limit);
+        const answers = filtersOf(filter).map(async ({ agent, owner, state }) => {
+          let query: Query = tasks.where("shard", "in", SHARDS);
+          if (agent !== undefined) query = query.where("agent", "==", agent);
+          if (owner !== undefined) query = query.where("owner", "==", owner);
+          if (state !== undefined) query = query.where("state", "==", state);
+          query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
+          if (after) query = query.startAfter(new Date(after.at), after.id);
+          return (await query.get()).docs.map((doc) => (stored(doc) as Stored).task);
+        });
+        return pageOf(await Promise.all(answers), limit);
       }),
     getHead: (taskId) =>
       ask(`Reading the journal of ${taskId}`, async () => {
@@ -128,6 +135,18 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         const found = await parts.doc(partId(taskId, name)).get();
         return found.exists ? (found.get("text") as string) : undefined;
       }),
+    getRecord: (name) =>
+      ask(`Reading record ${name}`, async () => {
+        const found = await records.doc(name).get();
+        if (!found.exists || !found.updateTime) return undefined;
+        return { text: found.get("text") as string, revision: revisionOf(found.updateTime) };
+      }),
+    putRecord: async (name, text, seen) => {
+      const what = `Writing record ${name}`;
+      const doc = records.doc(name);
+      if (seen === undefined) return write(what, () => doc.create(recordFields(text)));
+      return write(what, () => doc.update(recordFields(text), { lastUpdateTime: timestampOf(seen) }));
+    },
     close: async () => {
       // Requests that timed out here are still retried by the client, and closing it under them throws past everyone.
       if (underWay === 0) await db.terminate();

@@ -3,6 +3,7 @@ import { messageOf } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
 import {
+  filtersOf,
   fromFields,
   HEADS,
   headFields,
@@ -11,7 +12,10 @@ import {
   pageOf,
   partFields,
   partId,
+  RECORDS,
   readCursor,
+  recordFields,
+  SHARDS,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
@@ -51,6 +55,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const root = `projects/${projectId}/databases/(default)/documents`;
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
   const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
+  const recordPath = (name: string) => `${root}/${RECORDS(namespace)}/${name}`;
   const partPath = (taskId: string, name: string) => `${root}/${PARTS(namespace)}/${partId(taskId, name)}`;
 
   const call = async (what: string, path: string, body?: unknown): Promise<unknown> => {
@@ -135,18 +140,14 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
             document ? [stored(document) as Stored] : [],
           ),
       ),
-    list: async (filter, limit, cursor) =>
-      ask(
-        "Listing tasks",
-        `${root}:runQuery`,
-        listQuery(namespace, root, filter, limit, cursor),
-        (answer) => {
-          const found = (answer as { document?: RestDocument }[]).flatMap(
-            ({ document }) => stored(document)?.task ?? [],
-          );
-          return pageOf(found, limit);
-        },
-      ),
+    list: async (filter, limit, cursor) => {
+      const answers = filtersOf(filter).map((one) =>
+        ask("Listing tasks", `${root}:runQuery`, listQuery(namespace, root, one, limit, cursor), (answer) =>
+          (answer as { document?: RestDocument }[]).flatMap(({ document }) => stored(document)?.task ?? []),
+        ),
+      );
+      return pageOf(await Promise.all(answers), limit);
+    },
     getHead: async (taskId) => {
       const found = await read(`Reading the journal of ${taskId}`, headPath(taskId));
       if (!found) return undefined;
@@ -164,6 +165,18 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       const found = await read(`Reading a part of ${taskId}`, partPath(taskId, name));
       return found?.fields?.text?.stringValue as string | undefined;
     },
+    getRecord: async (name) => {
+      const found = await read(`Reading record ${name}`, recordPath(name));
+      if (!found) return undefined;
+      return {
+        text: found.fields?.text?.stringValue as string,
+        revision: fromRestTime(found.updateTime),
+      };
+    },
+    putRecord: (name, text, seen) => {
+      const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
+      return commit(`Writing record ${name}`, recordPath(name), recordFields(text), guard);
+    },
     close: async () => {},
   };
 }
@@ -172,24 +185,24 @@ const equals = (field: string, value: string) => ({
   fieldFilter: { field: { fieldPath: field }, op: "EQUAL", value: encodeValue(value) },
 });
 
-const oneOf = (field: string, values: readonly string[]) => ({
+const ANY_SHARD = {
   fieldFilter: {
-    field: { fieldPath: field },
+    field: { fieldPath: "shard" },
     op: "IN",
-    value: { arrayValue: { values: values.map((value) => encodeValue(value)) } },
+    value: { arrayValue: { values: SHARDS.map((shard) => encodeValue(shard)) } },
   },
-});
+};
 
 function listQuery(
   namespace: string,
   root: string,
-  { agent, agents, owner, state }: TaskFilter,
+  { agent, owner, state }: TaskFilter,
   limit: number,
   cursor: string | undefined,
 ) {
   const filters = [
+    ANY_SHARD,
     ...(agent === undefined ? [] : [equals("agent", agent)]),
-    ...(agents === undefined ? [] : [oneOf("agent", agents)]),
     ...(owner === undefined ? [] : [equals("owner", owner)]),
     ...(state === undefined ? [] : [equals("state", state)]),
   ];
@@ -198,7 +211,7 @@ function listQuery(
   return {
     structuredQuery: {
       from: [{ collectionId: TASKS(namespace) }],
-      ...(filters.length > 0 && { where: { compositeFilter: { op: "AND", filters } } }),
+      where: { compositeFilter: { op: "AND", filters } },
       orderBy: ["updatedAt", "__name__"].map((fieldPath) => ({
         field: { fieldPath },
         direction: "DESCENDING",
@@ -228,6 +241,7 @@ function dueQuery(
           filters: [
             filter("agent", "EQUAL", agent),
             filter("state", "EQUAL", state),
+            ANY_SHARD,
             filter("sweepAt", "GREATER_THAN", new Date(after)),
             filter("sweepAt", "LESS_THAN_OR_EQUAL", new Date(until)),
           ],

@@ -11,11 +11,10 @@ import {
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { messageOf, PawlError } from "../task/errors.ts";
-import { type Queue, streamName, subjectPrefix } from "../task/names.ts";
+import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
 import { apiCode, busError } from "./nats-errors.ts";
 
-export const CONSUMER = "runner";
 const NOT_FOUND = new Set([10014, 10059]);
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -43,7 +42,7 @@ export function streamConfig(queue: Queue, settings: Settings) {
 /** No filter (its cost would grow with the backlog), no backoff (it would replace ack_wait), no inactivity limit. */
 export function consumerConfig(settings: Settings) {
   return {
-    durable_name: CONSUMER,
+    durable_name: consumerName(settings),
     ack_policy: AckPolicy.Explicit,
     deliver_policy: DeliverPolicy.All,
     replay_policy: ReplayPolicy.Instant,
@@ -68,6 +67,7 @@ export async function ensureQueue(
   how: "correct" | "create",
 ): Promise<string[]> {
   const name = streamName(queue);
+  const runner = consumerName(settings);
   const stream = await ensure(`stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
@@ -78,18 +78,39 @@ export async function ensureQueue(
     },
   });
   const consumer = await ensure(
-    `consumer ${CONSUMER} of ${name}`,
+    `consumer ${runner} of ${name}`,
     consumerConfig(settings),
     CONSUMER_FIXED,
     how,
     {
-      read: async () => (await jsm.consumers.info(name, CONSUMER)).config as unknown as Fields,
+      read: async () => (await jsm.consumers.info(name, runner)).config as unknown as Fields,
       add: async (config) => (await jsm.consumers.add(name, sent(config))).config as unknown as Fields,
       update: async (config) =>
-        (await jsm.consumers.update(name, CONSUMER, sent(config))).config as unknown as Fields,
+        (await jsm.consumers.update(name, runner, sent(config))).config as unknown as Fields,
     },
   );
   return [...stream, ...consumer];
+}
+
+export const advisoriesName = ({ namespace }: Pick<Settings, "namespace">) =>
+  `${namespace.toUpperCase()}_advisories`;
+
+/** What the server says when it gives up on a message is said once: this keeps it until somebody has dealt with it. */
+export async function ensureAdvisories(jsm: JetStreamManager, settings: Settings): Promise<string[]> {
+  const name = advisoriesName(settings);
+  const config = {
+    subjects: [`$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.*.${consumerName(settings)}`],
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    max_age: 0,
+    num_replicas: settings.replicas,
+    allow_direct: false,
+  } satisfies Partial<StreamConfig>;
+  return ensure(`stream ${name}`, config, STREAM_FIXED, "correct", {
+    read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
+    add: async (wanted) => (await jsm.streams.add({ name, ...wanted })).config as unknown as Fields,
+    update: async (wanted) => (await jsm.streams.update(name, wanted)).config as unknown as Fields,
+  });
 }
 
 /** Empty fields as unset ones: the client would build the request's subject from an empty filter. */

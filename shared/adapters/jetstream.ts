@@ -6,18 +6,17 @@ import {
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import { type Msg, type MsgHdrs, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
+import { type Msg, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
 import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage } from "../ports/bus.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
-import { type Queue, streamName, subjectPrefix } from "../task/names.ts";
+import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
-import { CONSUMER, ensureQueue } from "./jetstream-queue.ts";
-import { apiCode, busError } from "./nats-errors.ts";
+import { headerMap, looks } from "./jetstream-look.ts";
+import { ensureAdvisories, ensureQueue } from "./jetstream-queue.ts";
+import { apiCode, busError, GONE, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
 
-const NO_MESSAGE = 10037;
 const STORE_FAILED = 10077;
-const GONE = new Set([10014, 10059]);
 
 /** The bus over a connection that the caller made, by TCP or by WebSocket, and closes. */
 export async function jetstreamBus(nc: NatsConnection, settings: Settings): Promise<Bus> {
@@ -25,21 +24,33 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   const js = jetstream(nc, { timeout });
   const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
   const link = natsLink(nc, timeout);
-  const consumers = consumersOf(js);
+  const consumers = consumersOf(js, consumerName(settings));
   return {
     name: `JetStream at ${nc.getServer()}`,
-    ensure: (queue, how = "correct") => ensureQueue(jsm, queue, settings, how),
+    ensure: async (queue, how = "correct") => {
+      const changes = await ensureQueue(jsm, queue, settings, how);
+      return how === "correct" ? [...changes, ...(await ensureAdvisories(jsm, settings))] : changes;
+    },
     publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
     lookup: (queue, taskId) => lookup(jsm, link, queue, taskId),
     pull: (queue, waitMs) => pull(consumers, jsm, nc, link, queue, waitMs, settings),
     state: async (queue) => {
-      const what = `consumer ${CONSUMER} of ${streamName(queue)}`;
-      const info = await link(() => jsm.consumers.info(streamName(queue), CONSUMER)).catch(
-        (error: unknown) => {
-          throw missing(error, what);
-        },
-      );
+      const runner = consumerName(queue);
+      const info = await link(() => jsm.consumers.info(streamName(queue), runner)).catch((error: unknown) => {
+        throw missing(error, `consumer ${runner} of ${streamName(queue)}`);
+      });
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
+    },
+    ...looks(jsm, link, settings),
+    announce: ({ agent, id }) => {
+      if (!nc.isClosed()) nc.publish(`${settings.namespace}.events.${agent}.${id}`);
+    },
+    listen: (changed, id = "*") => {
+      const callback = (error: Error | null, message: Msg) => {
+        if (!error) changed(message.subject.split(".").at(-1) as string);
+      };
+      const subscription = nc.subscribe(`${settings.namespace}.events.*.${id}`, { callback });
+      return () => subscription.unsubscribe();
     },
     serverId: () => nc.info?.server_id ?? "",
     answerFor: (token, isHeld) => {
@@ -133,11 +144,11 @@ interface Consumers {
 }
 
 /** Consumers by stream, asked for once and after a failure: a pull itself is then a single message. */
-function consumersOf(js: JetStreamClient): Consumers {
+function consumersOf(js: JetStreamClient, consumer: string): Consumers {
   const opened = new Map<string, Promise<Consumer>>();
   return {
     open: (stream) => {
-      const known = opened.get(stream) ?? js.consumers.get(stream, CONSUMER);
+      const known = opened.get(stream) ?? js.consumers.get(stream, consumer);
       opened.set(stream, known);
       return known;
     },
@@ -223,23 +234,4 @@ function delivery(
     ack: () => say("+ACK"),
     nak: (delayMs) => say(delayMs > 0 ? `-NAK {"delay": ${Math.ceil(delayMs) * 1_000_000}}` : "-NAK"),
   };
-}
-
-function headerMap(headers: MsgHdrs | undefined): ReadonlyMap<string, string> {
-  return new Map(headers?.keys().map((key) => [key, headers.get(key)]));
-}
-
-function missing(error: unknown, what: string): PawlError {
-  if (error instanceof Error && error.name === "ClosedConnectionError") {
-    return new PawlError("bus_refused", `${what}: the connection to NATS is closed for good`, {
-      cause: error,
-    });
-  }
-  if (GONE.has(apiCode(error) ?? 0)) {
-    return new PawlError(
-      "bus_refused",
-      `${what}: ${messageOf(error)}. \`pawl run <agent>\` creates its streams and consumers`,
-    );
-  }
-  return busError(error, what);
 }

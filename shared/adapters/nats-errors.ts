@@ -1,5 +1,9 @@
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 
+export const NO_MESSAGE = 10037;
+/** No such consumer, no such stream. */
+export const GONE = new Set([10014, 10059]);
+
 /** Names, not classes: they survive minifying, and two copies of a library. */
 const REFUSED = new Set([
   "PermissionViolationError",
@@ -36,4 +40,21 @@ export function isRefusal(error: unknown): boolean {
   const passing = ((error as { status?: number }).status ?? 0) >= 500 && !SWITCHED_OFF.has(code);
   if (REFUSED.has(error.name) || (code >= 10000 && !passing)) return true;
   return error.cause instanceof Error && error.cause.name === "PermissionViolationError";
+}
+
+/** An error about a stream or consumer that may not be there. */
+export function missing(error: unknown, what: string): PawlError {
+  if (error instanceof Error && error.name === "ClosedConnectionError") {
+    return new PawlError("bus_refused", `${what}: the connection to NATS is closed for good`, {
+      cause: error,
+    });
+  }
+  if (GONE.has(apiCode(error) ?? 0)) {
+    return new PawlError(
+      "bus_refused",
+      `${what}: ${messageOf(error)}. \`pawl run <agent>\` creates its streams and consumers`,
+      { cause: error },
+    );
+  }
+  return busError(error, what);
 }

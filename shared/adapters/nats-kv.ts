@@ -1,5 +1,5 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Revision, Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
@@ -7,21 +7,26 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
 import { sweepAt } from "../task/sweep.ts";
+import { type Scanned, scan } from "./kv-scan.ts";
 import { apiCode, isRefusal } from "./nats-errors.ts";
 import { natsLink } from "./nats-link.ts";
 
 const taskKey = (id: string) => `task.${id}`;
 const headKey = (id: string) => `journal.${id}`;
+const recordKey = (name: string) => `record.${name}`;
 const partKey = (id: string, name: string) => `part.${id}.${name}`;
 const dueKey = (task: Task) => `due.${task.agent}.${task.id}`;
 /** After this an index entry that leads nowhere is removed. */
 const STALE_ENTRY = 120_000;
+/** A page that looks for what is rare ends after so many documents, and is gone on with by its cursor. */
+const MOST_SEEN = 10_000;
 const WRONG_REVISION = new Set([10071, 10164]);
 
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
 export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
   const name = `${settings.namespace}-tasks`;
   const bucket = await asked(`Opening bucket ${name}`, () => open(nc, name, settings));
+  const js = jetstream(nc, { timeout: settings.requestTimeout });
   const jsm = await jetstreamManager(nc, { timeout: settings.requestTimeout, checkAPI: false });
   const link = natsLink(nc, settings.requestTimeout);
   const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
@@ -51,8 +56,9 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
    */
   const indexed = async (task: Task, write: () => Promise<WriteResult>): Promise<WriteResult> => {
     const at = sweepAt(task);
-    if (at === undefined) return write();
-    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(at)));
+    // A claim leaves the entry of the dispatch that it follows.
+    if (at === undefined || (task.state === "running" && task.history.length > 1)) return write();
+    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), `${at} ${task.state}`));
     const begun = Date.now();
     await put();
     const result = await write();
@@ -60,16 +66,15 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     return result;
   };
 
-  const keys = (what: string, filter: string) =>
-    ask(what, async () => {
-      const all: string[] = [];
-      for await (const key of await bucket.keys(filter)) all.push(key);
-      return all;
-    });
+  const values = (what: string, filter: string, range = { from: 1, to: Number.MAX_SAFE_INTEGER }) =>
+    scan(js, name, filter, range, (work) => ask(what, work));
+
+  const lastRevision = async (what: string) =>
+    (await ask(what, () => jsm.streams.info(`KV_${name}`))).state.last_seq;
 
   /** Removes an index entry that has led nowhere for a while: the message itself, as a marker would stay for ever. */
-  const forget = async (what: string, entry: KvEntry, now: number): Promise<void> => {
-    if (now - entry.created.getTime() < STALE_ENTRY) return;
+  const forget = async (what: string, entry: Scanned, now: number): Promise<void> => {
+    if (now - entry.createdAt < STALE_ENTRY) return;
     const filter = `$KV.${name}.${entry.key}`;
     await ask(what, () => jsm.streams.purge(`KV_${name}`, { filter, seq: entry.revision + 1 })).catch(
       () => {},
@@ -94,12 +99,12 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     },
     due: async (agent, state, { after, until }, limit) => {
       const what = `Looking for due tasks of ${agent}`;
-      const entries: { id: string; at: number; entry: KvEntry }[] = [];
-      for (const key of await keys(what, `due.${agent}.*`)) {
-        const entry = await ask(what, () => bucket.get(key));
-        const at = Number(entry?.string());
-        if (entry?.operation === "PUT" && at <= until)
-          entries.push({ id: key.slice(`due.${agent}.`.length), at, entry });
+      const entries: { id: string; at: number; entry: Scanned }[] = [];
+      for await (const entry of values(what, `due.${agent}.*`)) {
+        const [at, indexed] = entry.text().split(" ");
+        const may = indexed === state || (state === "running" && indexed === "dispatched");
+        if (may && Number(at) <= until)
+          entries.push({ id: entry.key.slice(`due.${agent}.`.length), at: Number(at), entry });
       }
       const found: Stored[] = [];
       for (const { id, entry } of entries.sort((a, b) => a.at - b.at)) {
@@ -111,17 +116,25 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       }
       return found;
     },
-    // By id: a bucket knows no other order. Every document is looked at, which is fit for people, not for millions.
+    /** The bucket's stream has the documents in the order of their last writes: it is read from its end, piece by piece. */
     list: async (filter, limit, cursor) => {
-      if (cursor !== undefined && !/^[A-Za-z0-9_-]{1,128}$/.test(cursor))
+      if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor))
         throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
-      const ids = (await keys("Listing tasks", "task.*")).map((key) => key.slice("task.".length)).sort();
+      const what = "Listing tasks";
+      const end = cursor === undefined ? await lastRevision(what) : Number(cursor) - 1;
       const tasks: Task[] = [];
-      for (const id of ids.filter((one) => cursor === undefined || one > cursor)) {
-        const task = (await get(id))?.task;
-        if (!task || !isListed(task, filter)) continue;
-        tasks.push(task);
-        if (tasks.length === limit) return { tasks, cursor: id };
+      let seen = 0;
+      for (let to = end, size = 4 * limit; to > 0; size *= 2) {
+        const from = Math.max(1, to - size + 1);
+        const piece: Scanned[] = [];
+        for await (const entry of values(what, "task.*", { from, to })) piece.push(entry);
+        for (const entry of piece.reverse()) {
+          const task = JSON.parse(entry.text()) as Task;
+          if (isListed(task, filter)) tasks.push(task);
+          if (tasks.length === limit || ++seen === MOST_SEEN)
+            return { tasks, cursor: String(entry.revision) };
+        }
+        to = from - 1;
       }
       return { tasks };
     },
@@ -144,6 +157,19 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     },
     getPart: (taskId, name) =>
       ask(`Reading a part of ${taskId}`, async () => (await bucket.get(partKey(taskId, name)))?.string()),
+    getRecord: (name) =>
+      ask(`Reading record ${name}`, async () => {
+        const entry = await bucket.get(recordKey(name));
+        return entry?.operation === "PUT"
+          ? { text: entry.string(), revision: String(entry.revision) }
+          : undefined;
+      }),
+    putRecord: (name, text, seen) => {
+      const key = recordKey(name);
+      return put(`Writing record ${name}`, () =>
+        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
+      );
+    },
     close: async () => {},
   };
 }

@@ -4,11 +4,12 @@ import type { Arrival } from "../task/decide.ts";
 import type { Failed, RawMessage, Task, TaskFailure } from "../task/document.ts";
 import { DISPATCH_HEADER, decodeEnvelope, type Envelope, REVISION_HEADER } from "../task/envelope.ts";
 import { isPawlError, type PawlError } from "../task/errors.ts";
+import type { TaskEvent } from "../task/events.ts";
 import { hashInput, sha256 } from "../task/json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
 import { DOCUMENT_LIMIT } from "../task/settings.ts";
 import { isSettled } from "../task/settled.ts";
-import { apply, type TaskEvent } from "../task/transitions.ts";
+import { apply } from "../task/transitions.ts";
 import { type Deps, mark } from "./deps.ts";
 import type { Silence } from "./silence.ts";
 import { create, type Guard, readThrough, update } from "./write.ts";
@@ -20,8 +21,11 @@ export interface Arrived {
   readonly revision?: string;
 }
 
+/** What is read of a message, whether it was delivered or found lying in its stream. */
+type Read = Pick<Delivery, "subject" | "data" | "headers" | "queue" | "seq">;
+
 /** Reads a message; one that can't be read comes back as the error that says why. */
-export async function arrive(delivery: Delivery, queue: Queue, deps: Deps): Promise<Arrived | PawlError> {
+export async function arrive(delivery: Read, queue: Queue, deps: Deps): Promise<Arrived | PawlError> {
   try {
     const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
     const revision = delivery.headers.get(REVISION_HEADER);
@@ -46,7 +50,7 @@ export async function arrive(delivery: Delivery, queue: Queue, deps: Deps): Prom
  * task has the id otherwise, the bytes are kept under an id made from the sequence, and the task's document is told.
  */
 export async function keepPoison(
-  delivery: Delivery,
+  delivery: Read,
   queue: Queue,
   problem: PawlError,
   guard: Guard,
@@ -87,7 +91,7 @@ export async function keepPoison(
   }
 }
 
-function isCarrier(task: Task, delivery: Delivery): boolean {
+function isCarrier(task: Task, delivery: Read): boolean {
   const dispatch = dispatchOf(delivery);
   if (task.state === "dispatched") return dispatch > 0 && dispatch === task.dispatches;
   return task.state === "running" && task.queue === delivery.queue && task.seq === delivery.seq;
@@ -96,7 +100,7 @@ function isCarrier(task: Task, delivery: Delivery): boolean {
 /** The same id published with another input: its input becomes a dead letter of its own. */
 export async function keepConflict(
   arrived: Arrived,
-  delivery: Delivery,
+  delivery: Read,
   guard: Guard,
   deps: Deps,
 ): Promise<string> {
@@ -115,7 +119,7 @@ export async function keepConflict(
 async function poisonLetter(
   id: string,
   error: TaskFailure,
-  delivery: Delivery,
+  delivery: Read,
   queue: Queue,
   deps: Deps,
 ): Promise<Failed> {
@@ -128,7 +132,7 @@ async function poisonLetter(
 /** Most bytes that fit a document as base64, with room for the rest of it. */
 const RAW_LIMIT = Math.floor(((DOCUMENT_LIMIT - 32 * 1024) * 3) / 4);
 
-function raw(delivery: Delivery, limit: number): RawMessage {
+function raw(delivery: Read, limit: number): RawMessage {
   const kept = delivery.data.subarray(0, Math.min(limit, RAW_LIMIT));
   let binary = "";
   for (const byte of kept) binary += String.fromCharCode(byte);
@@ -141,11 +145,11 @@ function raw(delivery: Delivery, limit: number): RawMessage {
 }
 
 /** The same for every delivery of one message, so that a redelivery finds what was kept. */
-async function derivedId(delivery: Delivery): Promise<string> {
+async function derivedId(delivery: Read): Promise<string> {
   return `stray-${(await sha256(`${delivery.queue}:${delivery.seq}`)).slice(0, 32)}`;
 }
 
-function dispatchOf(delivery: Delivery): number {
+function dispatchOf(delivery: Read): number {
   const text = delivery.headers.get(DISPATCH_HEADER) ?? "0";
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }

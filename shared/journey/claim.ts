@@ -5,8 +5,9 @@ import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
 import { PawlError } from "../task/errors.ts";
+import type { TaskEvent } from "../task/events.ts";
 import { takeoverWait, timing } from "../task/settings.ts";
-import { apply, type TaskEvent } from "../task/transitions.ts";
+import { apply } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
@@ -138,6 +139,7 @@ export async function claim(
           );
         }
         if (result.kind === "moot") break;
+        if (decision.kind === "takeover") deps.meter.count("takeovers", { agent: envelope.agent });
         if (result.answered) hold.grant(holder.token, sentAt);
         else await hold.prove(holder.token);
         return { kind: "claimed", held: mine(result, holder.token) };

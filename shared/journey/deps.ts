@@ -1,12 +1,14 @@
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
 import type { Model } from "../ports/model.ts";
+import type { Notify } from "../ports/notify.ts";
 import type { TaskStore } from "../ports/store.ts";
 import { backoff } from "../task/backoff.ts";
 import { PawlError } from "../task/errors.ts";
+import type { Mark } from "../task/events.ts";
 import type { Settings } from "../task/settings.ts";
-import type { Mark } from "../task/transitions.ts";
 
 /** What every journey is given. Only functions/ and infra/ choose what is behind the ports. */
 export interface Deps {
@@ -19,7 +21,10 @@ export interface Deps {
   readonly runner: string;
   /** How many lanes an agent of this project has; undefined if there is none of that name. */
   readonly lanesOf?: (agent: string) => number | undefined;
+  readonly meter: Meter;
   readonly model?: Model;
+  /** Tells people of what failed, is in doubt, or waits for them. */
+  readonly notify?: Notify;
   /** Tells the agent's function that there is something in its queue, without waiting for it. */
   readonly wake?: (agent: string) => void;
 }
@@ -28,8 +33,9 @@ export function uniqueToken(): string {
   return crypto.randomUUID();
 }
 
-export function mark(deps: Pick<Deps, "clock" | "runner">): Mark {
-  return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner };
+export function mark(deps: Pick<Deps, "clock" | "runner" | "notify">): Mark {
+  const tells = deps.notify !== undefined;
+  return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner, tells };
 }
 
 /** Pauses between tries of something that is away: 50 ms, doubling to 2 s. */
@@ -40,11 +46,18 @@ export function pause(deps: Pick<Deps, "clock">, failures: number, signal?: Abor
 /** For those who hold no message and whose caller waits: long enough for a client to warm up or a server to come back. */
 export const PATIENCE = 15_000;
 
-/** Throws once the patience is over. */
-export function whilePatient(deps: Pick<Deps, "clock">, what: string): () => void {
+/** Throws once the patience is over. In a dispatch, tries that are repeated are counted with its phase. */
+export function whilePatient(
+  deps: Pick<Deps, "clock" | "meter">,
+  what: string,
+  dispatch?: { readonly agent: string; readonly phase: "dispatched_write" | "rollback_write" },
+): (() => void) & { retried?: () => void } {
   const until = deps.clock.monotonic() + PATIENCE;
-  return () => {
+  const guard = () => {
     if (deps.clock.monotonic() < until) return;
     throw new PawlError("store_unavailable", `${what}: the store does not answer`);
   };
+  if (!dispatch) return guard;
+  const { agent, phase } = dispatch;
+  return Object.assign(guard, { retried: () => deps.meter.count("publish_retries", { agent, phase }) });
 }

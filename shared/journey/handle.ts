@@ -45,6 +45,8 @@ export async function handle(
   await hold.release();
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
+  deps.meter.count("deliveries", { agent: queue.agent, as });
+  if (delivery.redelivered) deps.meter.count("redeliveries", { agent: queue.agent });
   const level =
     as === "left" ? "error" : ["failed", "retry", "dead-letter", "in-doubt"].includes(as) ? "warn" : "info";
   deps.log(level, "task.handled", {

@@ -65,6 +65,7 @@ export async function openJournal(
     const { head: next, page } = extended(head, batch, uniqueToken(), pageName);
     if (page) await putPart(id, pageName, JSON.stringify(page), guard, deps);
     revision = await putHead(next, revision, guard, deps);
+    deps.bus.announce(task);
     head = next;
     added.push(...batch);
     return flush();

@@ -1,12 +1,13 @@
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
+import type { Mark } from "../task/events.ts";
 import { doubtful } from "../task/journal.ts";
 import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { streamName } from "../task/names.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
-import { apply, type Mark } from "../task/transitions.ts";
+import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
 import { msgIdOf, queueOf } from "./dispatch.ts";
 import { readJournal } from "./journal.ts";

@@ -60,6 +60,7 @@ export async function publish(
       // Nobody took it, which a cluster that is choosing its leader says too.
       if (isPawlError(error, "bus_unavailable") || isPawlError(error, "queue_missing")) {
         if (deps.clock.monotonic() <= until) {
+          deps.meter.count("publish_retries", { agent: stored.task.agent, phase: "publish" });
           deps.log("warn", "publish.retry", {
             task: stored.task.id,
             phase: "publish",
@@ -123,7 +124,7 @@ async function rollBack(
   cause: unknown,
   retryIn: number,
 ): Promise<void> {
-  const { id, dispatches } = stored.task;
+  const { id, agent, dispatches } = stored.task;
   const event = { type: "rollback", dueAt: deps.clock.now() + retryIn, note: messageOf(cause) } as const;
   try {
     const written = await update(
@@ -133,12 +134,14 @@ async function rollBack(
         task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined
           ? apply(task, event, own)
           : undefined,
-      whilePatient(deps, `Task ${id}`),
+      whilePatient(deps, `Task ${id}`, { agent, phase: "rollback_write" }),
     );
-    if (written.kind === "written")
-      deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });
+    if (written.kind === "moot") return;
+    deps.meter.count("publish_rollbacks", { agent, phase: "publish" });
+    deps.log("warn", "publish.rolled-back", { task: id, phase: "publish", reason: messageOf(cause) });
   } catch (error) {
     // It stays dispatched with no message, which the sweep for orphans repairs.
+    deps.meter.count("rollback_failures", { agent, phase: "rollback_write" });
     deps.log("error", "rollback.failed", { task: id, phase: "rollback_write", reason: messageOf(error) });
   }
 }

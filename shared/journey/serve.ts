@@ -2,16 +2,19 @@ import type { Agent } from "../agent.ts";
 import { messageOf } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
-import { dispatchDue, ensureQueue, queueOf } from "./dispatch.ts";
+import { ensureQueue, queueOf } from "./dispatch.ts";
 import type { Handled } from "./handle.ts";
 import { type PullMode, pullLane } from "./pull.ts";
 import type { HandledAs } from "./settle.ts";
+import { dispatchDue } from "./sweep.ts";
 
 /** How many messages ended in which way. */
 export type Tally = Partial<Record<HandledAs, number>>;
 
 /** Due tasks are looked for this often, and when a retry of this process's own comes due. */
 const SWEEP_EVERY = 60_000;
+
+const TOLD: ReadonlySet<HandledAs> = new Set(["failed", "dead-letter", "waiting", "in-doubt"]);
 
 /** All lanes of one agent: queues made sure of, due tasks dispatched, messages handled. */
 export async function serve(
@@ -33,6 +36,8 @@ export async function serve(
   const sweep = sweeper(name, agent, deps);
   const onHandled = ({ as, dueAt }: Handled) => {
     tally[as] = (tally[as] ?? 0) + 1;
+    // People are told at once.
+    if (deps.notify && TOLD.has(as)) sweep.expect(deps.clock.now());
     if (dueAt !== undefined) sweep.expect(dueAt);
   };
   if (mode === "forever") {
@@ -61,11 +66,12 @@ function sweeper(agent: string, { limits }: Agent, deps: Deps) {
   const once = async (stop: AbortSignal) => {
     next = clock.now() + SWEEP_EVERY;
     try {
-      const dispatched = await dispatchDue(deps, agent, stop, limits.dispatchTimeout);
+      const dispatched = await dispatchDue(deps, agent, stop, limits);
       if (dispatched > 0) log("info", "due.dispatched", { agent, dispatched });
     } catch (error) {
       log("warn", "due.failed", { agent, reason: messageOf(error) });
     }
+    await deps.meter.flush();
   };
   return {
     once,

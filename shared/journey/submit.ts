@@ -24,6 +24,8 @@ export interface Submission {
   /** The task that submits this one, and may wait for it. */
   readonly parent?: string;
   readonly meta?: Meta;
+  /** Its id stands for a caller's key. */
+  readonly byKey?: boolean;
   /** Not before then. */
   readonly at?: Millis;
 }
@@ -62,9 +64,10 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const isLater = dueAt !== undefined && dueAt > now;
   const task = isLater ? scheduled(envelope, dueAt) : submitted(envelope, streamName(queue));
 
-  const created = await create(deps, task, whilePatient(deps, `Task ${id}`));
+  const phase = { agent, phase: "dispatched_write" } as const;
+  const created = await create(deps, task, whilePatient(deps, `Task ${id}`, phase));
   const msgId = submission.msgId ?? msgIdOf(task);
-  if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId);
+  if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId, submission.byKey);
   if (isLater) return { id, kind: "accepted", state: "scheduled" };
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
   await publish(deps, stored, queue, msgId);
@@ -72,7 +75,13 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
 }
 
 /** The id is taken: by the same work, which may have been left half submitted, or by other work. */
-async function again(deps: Deps, found: Stored, wanted: Task, msgId: string): Promise<Submitted> {
+async function again(
+  deps: Deps,
+  found: Stored,
+  wanted: Task,
+  msgId: string,
+  byKey = false,
+): Promise<Submitted> {
   const { task } = found;
   if (task.agent !== wanted.agent || task.inputHash !== wanted.inputHash) {
     const differs = task.agent === wanted.agent ? "another input" : `agent ${task.agent}`;
@@ -87,8 +96,11 @@ async function again(deps: Deps, found: Stored, wanted: Task, msgId: string): Pr
       `Task ${task.id} was submitted by another request: its key stands for that one`,
     );
   }
-  const stoppedBy = await heal(deps, found, msgId);
-  if (!stoppedBy) return { id: task.id, kind: "accepted", state: "dispatched" };
+  const healed = await heal(deps, found, msgId);
+  if (!healed) return { id: task.id, kind: "accepted", state: "dispatched" };
+  // It was the key that led here, however far its task has come.
+  const stoppedBy = byKey ? "key" : healed;
+  deps.meter.count("duplicates_stopped", { agent: task.agent, layer: stoppedBy });
   await count(deps, found, stoppedBy);
   return { id: task.id, kind: "already", state: task.state, stoppedBy };
 }

@@ -1,10 +1,10 @@
 import type { Revision, Stored, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { Mark } from "../task/events.ts";
 import { byteLength } from "../task/json.ts";
 import { DOCUMENT_LIMIT } from "../task/settings.ts";
 import { pageName, pageOut } from "../task/settled.ts";
-import type { Mark } from "../task/transitions.ts";
 import { type Deps, mark, pause } from "./deps.ts";
 import type { Hold } from "./hold.ts";
 
@@ -29,6 +29,8 @@ export interface Guard {
   (): void;
   /** The writer holds a message, and may wait for the store for as long as the guard lets it. */
   readonly holds?: boolean;
+  /** Told of every try that is repeated. */
+  readonly retried?: () => void;
 }
 
 /** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
@@ -55,7 +57,10 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
     stamps.add(own.stamp);
     try {
       const result = await replace(deps, next, current.revision);
-      if (result.kind === "written") return { kind: "written", stored: result.stored, answered: true };
+      if (result.kind === "written") {
+        deps.bus.announce(next);
+        return { kind: "written", stored: result.stored, answered: true };
+      }
       // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
       if (++refusals > 2) await pause(deps, refusals);
     } catch (error) {
@@ -76,6 +81,7 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
     try {
       const result = await deps.store.create(task);
       if (result.kind === "written") {
+        deps.bus.announce(task);
         return { kind: "written", stored: { task, revision: result.revision }, answered: true };
       }
     } catch (error) {
@@ -129,6 +135,7 @@ export async function endure(
     const fields = { task: id, reason: messageOf(error) };
     deps.log(refused ? "error" : "warn", refused ? "store.refused" : "store.unavailable", fields);
   }
+  guard.retried?.();
   await pause(deps, failures + 1);
   return failures + 1;
 }

@@ -1,3 +1,4 @@
+import type { Millis } from "../task/document.ts";
 import type { Queue } from "../task/names.ts";
 
 export interface OutgoingMessage {
@@ -47,6 +48,45 @@ export interface QueueState {
   readonly inFlight: number;
 }
 
+/** Everything that a stream and its consumer say of themselves. */
+export interface QueueInfo extends QueueState {
+  /** Deliveries that are under way for the second time or more. */
+  readonly redelivered: number;
+  /** When the oldest message was stored; none in an empty queue. */
+  readonly oldestAt?: Millis;
+  readonly messages: number;
+  readonly firstSeq: number;
+  /** Every message that was ever accepted has a sequence up to this one. */
+  readonly lastSeq: number;
+  readonly createdAt: Millis;
+  readonly consumer: {
+    readonly createdAt: Millis;
+    /** The newest sequence that was delivered, and the one up to which all are acked. */
+    readonly delivered: number;
+    readonly ackFloor: number;
+    readonly ackWait: number;
+    readonly maxDeliver: number;
+  };
+  readonly duplicateWindow: number;
+}
+
+/** A message as it lies in its stream. */
+export interface KeptMessage extends StoredMessage {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly at: Millis;
+}
+
+/** The server's word that it gave a message up. */
+export interface Advisory {
+  /** Its own sequence. */
+  readonly at: number;
+  /** The stream's name, and the message's sequence in it. */
+  readonly queue: string;
+  readonly seq: number;
+  readonly deliveries: number;
+}
+
 /** A pull that waits at the server. `cancel` withdraws it; a message that was already under way is redelivered. */
 export interface Pull {
   readonly delivery: Promise<Delivery | undefined>;
@@ -69,6 +109,19 @@ export interface Bus {
   lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;
   pull(queue: Queue, waitMs: number): Pull;
   state(queue: Queue): Promise<QueueState>;
+  inspect(queue: Queue): Promise<QueueInfo>;
+  /** Up to `limit` messages that are there, from this sequence on, in order. */
+  survivors(queue: Queue, from: number, limit: number): Promise<KeptMessage[]>;
+  /** Deletes one message. Only for what is settled. */
+  remove(queue: Queue, seq: number): Promise<void>;
+  /** Captured words of the server, oldest first, also those that were said with nobody listening. */
+  advisories(limit: number): Promise<Advisory[]>;
+  /** It was dealt with. */
+  forgetAdvisory(advisory: Advisory): Promise<void>;
+  /** Tells whoever listens that something about a task has changed. Nobody may rely on hearing it. */
+  announce(task: { readonly id: string; readonly agent: string }): void;
+  /** Calls back for one task, or for all of the namespace, until the returned function is called. */
+  listen(changed: (id: string) => void, id?: string): () => void;
   /** Names the life of the server we talk to: another after it was restarted. */
   serverId(): string;
   /** Answers whoever asks whether the claim with this token is held, until the returned function is called. */

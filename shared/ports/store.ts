@@ -30,6 +30,12 @@ export interface TaskPage {
   readonly cursor?: string;
 }
 
+/** A document outside of the tasks. */
+export interface StoredRecord {
+  readonly text: string;
+  readonly revision: Revision;
+}
+
 /** "refused": the document is not what the writer saw. Nothing was written. */
 export type WriteResult =
   | { readonly kind: "written"; readonly revision: Revision }
@@ -53,7 +59,7 @@ export interface TaskStore {
     range: { after: number; until: number },
     limit: number,
   ): Promise<Stored[]>;
-  /** A page of tasks, in an order of the store's own that stays the same from page to page. */
+  /** A page of tasks, the last changed first. It may be short, or empty, with a cursor to go on from. */
   list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage>;
   getHead(taskId: string): Promise<StoredHead | undefined>;
   /** Guarded like a task. Without a revision seen: only if there is none. */
@@ -64,5 +70,8 @@ export interface TaskStore {
    */
   putPart(taskId: string, name: string, text: string): Promise<void>;
   getPart(taskId: string, name: string): Promise<string | undefined>;
+  /** Named documents of Pawl's own: counters, checkpoints. Guarded like a head; at most what fits a document. */
+  getRecord(name: string): Promise<StoredRecord | undefined>;
+  putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;
   close(): Promise<void>;
 }

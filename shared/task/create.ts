@@ -1,7 +1,8 @@
 import { NO_COST } from "./cost.ts";
 import type { Dispatched, Failed, Millis, RawMessage, Running, Scheduled, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";
-import type { Mark } from "./transitions.ts";
+import type { Mark } from "./events.ts";
+import { newsOf } from "./transitions.ts";
 
 type Kind = Pick<
   Envelope,
@@ -41,7 +42,7 @@ function blank(
     silentStarts: 0,
     settled: [],
     settledPages: 0,
-    publishDuplicates: { window: 0, subject: 0, document: 0 },
+    publishDuplicates: { window: 0, subject: 0, document: 0, key: 0 },
     redeliveriesSkipped: 0,
     signals: [],
     history: [{ at: mark.now, event, state, fence, stamp: mark.stamp, by: mark.by }],
@@ -101,5 +102,6 @@ export function deadLetter(
     ...(raw && { raw }),
     settled: [{ ...carrier, outcome: "failed", at: mark.now }],
     expiresAt,
+    ...newsOf(mark),
   };
 }

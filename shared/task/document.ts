@@ -16,8 +16,8 @@ export type SettledAs =
   | "duplicate"
   | "conflict";
 
-/** What stopped a second publish: the stream's window, the subject still occupied, the document. */
-export type DuplicateLayer = "window" | "subject" | "document";
+/** What stopped a second publish: the stream's window, the subject still occupied, the document, an API's key. */
+export type DuplicateLayer = "window" | "subject" | "document" | "key";
 
 export interface Settlement {
   readonly queue: string;
@@ -123,6 +123,18 @@ interface Carried {
   readonly seq?: number;
 }
 
+/** News of a task that its people have not been told yet. */
+export interface Untold {
+  /** Of the write that was the news. */
+  readonly stamp: string;
+  readonly at: Millis;
+  readonly tries: number;
+  readonly dueAt: Millis;
+}
+interface News {
+  readonly untold?: Untold;
+}
+
 export interface Scheduled extends Common {
   readonly state: "scheduled";
   readonly dueAt: Millis;
@@ -142,7 +154,7 @@ export interface Running extends Common, Carried {
   /** False between a takeover and the moment when no earlier holder can still act. */
   readonly started: boolean;
 }
-export interface Waiting extends Common {
+export interface Waiting extends Common, News {
   readonly state: "waiting";
   /** The names of the signals that end it: any of them. */
   readonly waitingFor: readonly string[];
@@ -151,7 +163,7 @@ export interface Waiting extends Common {
   /** When it goes on without one. */
   readonly dueAt?: Millis;
 }
-export interface InDoubt extends Common {
+export interface InDoubt extends Common, News {
   readonly state: "in_doubt";
   readonly effect: string;
   /** Which try of it. */
@@ -162,7 +174,7 @@ export interface Completed extends Common {
   readonly result: Json;
   readonly expiresAt: Millis;
 }
-export interface Failed extends Common {
+export interface Failed extends Common, News {
   readonly state: "failed";
   readonly error: TaskFailure;
   readonly raw?: RawMessage;
@@ -178,7 +190,7 @@ export type State = Task["state"];
 
 /** The fields of single states. */
 const OWN = new Set(
-  "state queue seq token runner via started dueAt waitingFor summary effect tries result error raw expiresAt".split(
+  "state queue seq token runner via started dueAt waitingFor summary effect tries result error raw expiresAt untold".split(
     " ",
   ),
 );

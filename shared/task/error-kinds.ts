@@ -59,6 +59,12 @@ export const errorKinds = {
     remedy:
       "Look at the platform's logs for what kills it: memory, time limits, an uncaught exception. Then `pawl dlq redrive` it.",
   },
+  deliveries_exhausted: {
+    disposition: "fail",
+    meaning:
+      "JetStream delivered a message as often as its consumer allows (PAWL_MAX_DELIVER), and nobody could decide what to do with it.",
+    remedy: "Look at the runners' logs for why: a store that refuses, say. Then `pawl dlq redrive` it.",
+  },
   deploy_failed: {
     disposition: "fail",
     meaning: "A program that a deploy runs (wrangler, gcloud) failed.",

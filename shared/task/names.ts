@@ -48,6 +48,21 @@ export function streamName(queue: Queue): string {
   return `${queue.namespace.toUpperCase()}_${queue.agent}_${queue.lane}_g${queue.generation}`;
 }
 
+/** The queue whose stream has this name; none if it is no queue of this namespace. */
+export function queueNamed(stream: string, namespace: string): Queue | undefined {
+  const [, agent, lane, generation] =
+    /^_([a-z][a-z0-9-]*)_(\d+)_g(\d+)$/.exec(
+      stream.startsWith(namespace.toUpperCase()) ? stream.slice(namespace.length) : "",
+    ) ?? [];
+  if (!agent) return undefined;
+  return { namespace, agent, lane: Number(lane), generation: Number(generation) };
+}
+
+/** With the namespace in it: what the server says of consumers is told apart by their names. */
+export function consumerName({ namespace }: Pick<Queue, "namespace">): string {
+  return `${namespace}-runner`;
+}
+
 export function subjectPrefix(queue: Queue): string {
   return `${queue.namespace}.tasks.${queue.agent}.${queue.lane}.g${queue.generation}.`;
 }

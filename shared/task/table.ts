@@ -118,6 +118,12 @@ export const transitions = {
     meaning: "another message for it is settled without running it",
   },
   skip: { from: ANY, to: "same", by: "runner", meaning: "a settled message came again" },
+  told: {
+    from: ["waiting", "in_doubt", "failed"],
+    to: "same",
+    by: "dispatch",
+    meaning: "the webhook was called, or will be again",
+  },
   publishDuplicate: { from: ANY, to: "same", by: "submit", meaning: "it was submitted again" },
 } as const satisfies Record<string, Transition>;
 

@@ -1,59 +1,22 @@
 import {
   common,
-  type DuplicateLayer,
+  type Failed,
   type HistoryEntry,
-  type Millis,
   type SettledAs,
+  type State,
   type Task,
-  type TaskFailure,
+  type Untold,
 } from "./document.ts";
 import { PawlError } from "./errors.ts";
+import type { Mark, TaskEvent } from "./events.ts";
 import { resolutionName } from "./journal.ts";
-import type { Json } from "./json.ts";
 import { settle } from "./settled.ts";
 import { type Transition, transitions } from "./table.ts";
 
-/** What happened, with what is needed to write it down. */
-export type TaskEvent =
-  | { type: "dispatch" | "wake"; queue: string; note?: string }
-  | { type: "redrive"; queue: string; fromScratch: boolean }
-  | { type: "requeue"; queue: string }
-  | { type: "rollback"; dueAt: Millis; note: string }
-  | {
-      type: "claim" | "takeover";
-      queue: string;
-      seq: number;
-      token: string;
-      runner: string;
-      via: string;
-      lease: number;
-      /** Entries in the journal, where a takeover looked: silent starts that made progress are no crash loop. */
-      journaled?: number;
-    }
-  | { type: "start" }
-  | { type: "complete"; result: Json; expiresAt: Millis }
-  | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
-  | { type: "handOff"; ended: boolean }
-  | { type: "sleep"; dueAt: Millis }
-  | { type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis }
-  | { type: "doubt"; effect: string; tries: number; ended: boolean }
-  | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
-  | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
-  | { type: "requestCancel" }
-  | { type: "cancel"; ended: boolean; expiresAt: Millis }
-  | { type: "signal"; name: string; value: Json }
-  | { type: "resolve"; to: "dispatched"; queue: string; answer: Json }
-  | { type: "resolve"; to: "completed"; result: Json; expiresAt: Millis }
-  | { type: "resolve"; to: "failed"; error: TaskFailure; expiresAt: Millis }
-  | { type: "surplus"; queue: string; seq: number; dispatch: number; outcome: SettledAs; note?: string }
-  | { type: "skip"; queue: string; seq: number }
-  | { type: "publishDuplicate"; layer: DuplicateLayer };
+const TOLD: ReadonlySet<State> = new Set(["waiting", "in_doubt", "failed"]);
 
-/** Who writes, when, and the value that makes the write unlike any other. */
-export interface Mark {
-  readonly now: Millis;
-  readonly stamp: string;
-  readonly by: string;
+export function newsOf({ now, stamp, tells }: Mark): { untold?: Untold } {
+  return tells ? { untold: { stamp, at: now, tries: 0, dueAt: now } } : {};
 }
 
 const HISTORY_KEPT = 48;
@@ -68,7 +31,8 @@ export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
       `Task ${task.id} is ${task.state}: it can't ${event.type}, which leaves only ${rule.from.join(", ")}`,
     );
   }
-  return written(next, event, mark);
+  const isNews = next.state !== task.state && TOLD.has(next.state);
+  return written(isNews ? ({ ...next, ...newsOf(mark) } as Task) : next, event, mark);
 }
 
 function written(task: Task, event: { type: string; note?: string }, mark: Mark): Task {
@@ -259,9 +223,14 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         ...task,
         publishDuplicates: {
           ...task.publishDuplicates,
-          [event.layer]: task.publishDuplicates[event.layer] + 1,
+          [event.layer]: (task.publishDuplicates[event.layer] ?? 0) + 1,
         },
       };
+    case "told": {
+      const { untold, ...rest } = task as Failed;
+      if (!untold || event.againAt === undefined) return rest;
+      return { ...rest, untold: { ...untold, tries: untold.tries + 1, dueAt: event.againAt } };
+    }
     default:
       return event satisfies never;
   }

@@ -1,4 +1,4 @@
-import type { Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Stored, StoredHead, StoredRecord, TaskStore, WriteResult } from "../ports/store.ts";
 import { sweepAt } from "../task/sweep.ts";
 
 /** Documents in memory, guarded as everywhere: for one process, and only while it lives. */
@@ -6,6 +6,7 @@ export function memoryStore(): TaskStore {
   const tasks = new Map<string, Stored>();
   const heads = new Map<string, StoredHead>();
   const parts = new Map<string, string>();
+  const records = new Map<string, StoredRecord>();
   let writes = 0;
   /** Kept as text, so that nobody holds a reference into the store. */
   const put = <T extends { readonly revision: string }>(
@@ -42,6 +43,8 @@ export function memoryStore(): TaskStore {
     putHead: async (head, seen) => put(heads, head.taskId, seen, { head }),
     putPart: async (id, name, text) => void parts.set(`${id}/${name}`, text),
     getPart: async (id, name) => parts.get(`${id}/${name}`),
+    getRecord: async (name) => copy(records.get(name)),
+    putRecord: async (name, text, seen) => put(records, name, seen, { text }),
     close: async () => {},
   };
 }

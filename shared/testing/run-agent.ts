@@ -12,12 +12,13 @@ import type { Cost } from "../task/cost.ts";
 import { submitted } from "../task/create.ts";
 import type { Running, State, Task, TaskFailure } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
+import type { TaskEvent } from "../task/events.ts";
 import type { Entry } from "../task/journal.ts";
 import { hashInput, type Json, type JsonObject } from "../task/json.ts";
 import { makeSettings } from "../task/settings.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
-import { apply, type TaskEvent } from "../task/transitions.ts";
+import { apply } from "../task/transitions.ts";
 import { memoryStore } from "./memory-store.ts";
 import { type ModelScript, scripted } from "./scripted-model.ts";
 
@@ -95,6 +96,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     runner: "test",
     model,
     lanesOf: () => 1,
+    meter: { count: () => {}, flush: async () => {} },
   };
   const mark = () => ({ now, stamp: crypto.randomUUID(), by: "test" });
   const change = async (...events: TaskEvent[]): Promise<Task> => {
@@ -250,7 +252,8 @@ function isAt({ kind, key }: Entry, point: string): boolean {
 
 /** Children are only stored: what becomes of them is the test's to say. */
 function quietBus(): Bus {
-  return { name: "none", publish: async () => ({ kind: "stored", seq: 1 }) } as unknown as Bus;
+  const quiet = { name: "none", publish: async () => ({ kind: "stored", seq: 1 }), announce: () => {} };
+  return quiet as unknown as Bus;
 }
 
 async function report(

@@ -4,7 +4,7 @@ import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Wired, wire } from "../../functions/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { type Queue, streamName, subjectPrefix } from "../../shared/task/names.ts";
+import { consumerName, type Queue, streamName, subjectPrefix } from "../../shared/task/names.ts";
 import { busOn, message, next } from "../support/bus.ts";
 import { cuttingProxy } from "../support/proxy.ts";
 import { testNats, world } from "../support/stores.ts";
@@ -126,9 +126,9 @@ describe("deliver", () => {
     await deps.bus.publish(queue, message("a"));
     const held = await next(deps, queue);
     const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.update(streamName(queue), "runner", { ack_wait: nanos(2_000) });
+    await jsm.consumers.update(streamName(queue), consumerName(queue), { ack_wait: nanos(2_000) });
     expect(await held.current()).toBe(false);
-    await jsm.consumers.delete(streamName(queue), "runner");
+    await jsm.consumers.delete(streamName(queue), consumerName(queue));
     expect(await held.current()).toBe(false);
     // The first pull finds nobody answering, the next asks and learns that it is gone.
     await expect(deps.bus.pull(queue, 1_000).delivery).rejects.toMatchObject({ code: "bus_unavailable" });

@@ -2,7 +2,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { streamName, subjectPrefix } from "../../shared/task/names.ts";
+import { consumerName, streamName, subjectPrefix } from "../../shared/task/names.ts";
 import { busOn, message, next } from "../support/bus.ts";
 import { testNats } from "../support/stores.ts";
 
@@ -15,7 +15,7 @@ afterAll(() => nats.stop());
 describe("ensure", () => {
   test("creates a stream and a consumer as designed, and changes nothing the second time", async () => {
     const { deps, queue } = await busOn(nats);
-    expect(await deps.bus.ensure(queue)).toHaveLength(2);
+    expect(await deps.bus.ensure(queue)).toHaveLength(3);
     expect(await deps.bus.ensure(queue)).toEqual([]);
     const jsm = await jetstreamManager(deps.nc);
     const { config } = await jsm.streams.info(streamName(queue));
@@ -29,7 +29,7 @@ describe("ensure", () => {
       discard_new_per_subject: true,
       duplicate_window: nanos(120_000),
     });
-    const consumer = (await jsm.consumers.info(streamName(queue), "runner")).config;
+    const consumer = (await jsm.consumers.info(streamName(queue), consumerName(queue))).config;
     expect(consumer).toMatchObject({
       ack_policy: "explicit",
       ack_wait: nanos(30_000),
@@ -62,7 +62,7 @@ describe("ensure", () => {
       max_msgs_per_subject: 5,
       discard_new_per_subject: false,
     });
-    await jsm.consumers.update(name, "runner", {
+    await jsm.consumers.update(name, consumerName(queue), {
       ack_wait: nanos(5_000),
       max_ack_pending: 9,
       max_deliver: 3,
@@ -90,9 +90,11 @@ describe("ensure", () => {
     const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.update(streamName(queue), "runner", { ack_wait: nanos(90_000) });
+    await jsm.consumers.update(streamName(queue), consumerName(queue), { ack_wait: nanos(90_000) });
     expect(await deps.bus.ensure(queue, "create")).toEqual([]);
-    expect((await jsm.consumers.info(streamName(queue), "runner")).config.ack_wait).toBe(nanos(90_000));
+    expect((await jsm.consumers.info(streamName(queue), consumerName(queue))).config.ack_wait).toBe(
+      nanos(90_000),
+    );
     await deps.bus.close();
   });
 
@@ -121,9 +123,9 @@ describe("ensure", () => {
     const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.delete(streamName(queue), "runner");
+    await jsm.consumers.delete(streamName(queue), consumerName(queue));
     await jsm.consumers.add(streamName(queue), {
-      durable_name: "runner",
+      durable_name: consumerName(queue),
       ack_policy: "explicit",
       max_waiting: 7,
     });

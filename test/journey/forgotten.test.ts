@@ -2,7 +2,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 import { defineAgent } from "../../shared/agent.ts";
 import { serve } from "../../shared/journey/serve.ts";
-import { streamName } from "../../shared/task/names.ts";
+import { consumerName, streamName } from "../../shared/task/names.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
 import { cuttingProxy } from "../support/proxy.ts";
 import { testNats, wired } from "../support/stores.ts";
@@ -24,7 +24,7 @@ function slowAgent() {
 /** What a killed server does now and then: it forgets a delivery, and so repeats it while the holder is well. */
 async function forgetDeliveries(b: Bench): Promise<void> {
   const jsm = await jetstreamManager(b.deps.nc);
-  await jsm.consumers.delete(streamName(b.queue), "runner");
+  await jsm.consumers.delete(streamName(b.queue), consumerName(b.queue));
   await b.deps.bus.ensure(b.queue);
 }
 

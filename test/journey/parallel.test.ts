@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { dispatchDue } from "../../shared/journey/dispatch.ts";
 import { openJournal } from "../../shared/journey/journal.ts";
 import { cancel, signal } from "../../shared/journey/operate.ts";
+import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import type { Running } from "../../shared/task/document.ts";
 import { PawlError } from "../../shared/task/errors.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import type { AgentContext } from "../../shared/agent.ts";
-import { dispatchDue } from "../../shared/journey/dispatch.ts";
 import { resolve, signal } from "../../shared/journey/operate.ts";
+import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";

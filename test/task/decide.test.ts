@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { submitted } from "../../shared/task/create.ts";
 import { decide } from "../../shared/task/decide.ts";
 import type { State, Task } from "../../shared/task/document.ts";
-import { apply, type TaskEvent } from "../../shared/task/transitions.ts";
+import type { TaskEvent } from "../../shared/task/events.ts";
+import { apply } from "../../shared/task/transitions.ts";
 
 const mark = () => ({ now: 10, stamp: Math.random().toString(), by: "r" });
 const error = { code: "fatal", message: "x", phase: "handler" } as const;

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { submitted } from "../../shared/task/create.ts";
 import type { State, Task, TaskFailure } from "../../shared/task/document.ts";
+import type { TaskEvent } from "../../shared/task/events.ts";
 import { isFinal, transitions } from "../../shared/task/table.ts";
-import { apply, type TaskEvent } from "../../shared/task/transitions.ts";
+import { apply } from "../../shared/task/transitions.ts";
 
 const error: TaskFailure = { code: "fatal", message: "x", phase: "handler" };
 let stamps = 0;
@@ -94,16 +95,17 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     seq: fc.integer({ min: 1, max: 9 }),
   }),
   fc.record({ type: fc.constant("publishDuplicate" as const), layer: fc.constant("window" as const) }),
+  fc.record({ type: fc.constant("told" as const), againAt: fc.integer({ min: 1, max: 9 }) }),
 );
 
 const FIELDS: Record<State, readonly string[]> = {
   scheduled: ["dueAt"],
   dispatched: ["queue", "seq", "dueAt"],
   running: ["queue", "seq", "token", "runner", "via", "started"],
-  waiting: ["waitingFor", "dueAt"],
-  in_doubt: ["effect"],
+  waiting: ["waitingFor", "dueAt", "untold"],
+  in_doubt: ["effect", "untold"],
   completed: ["result", "expiresAt"],
-  failed: ["error", "raw", "expiresAt"],
+  failed: ["error", "raw", "expiresAt", "untold"],
   cancelled: ["expiresAt"],
 };
 const OWN = new Set(Object.values(FIELDS).flat());

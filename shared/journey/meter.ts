@@ -1,0 +1,57 @@
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { TaskStore } from "../ports/store.ts";
+import { series } from "../task/counters.ts";
+import { messageOf } from "../task/errors.ts";
+
+/** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
+const SHARDS = 8;
+const TRIES = 5;
+const shardName = (shard: number) => `counts-${shard}`;
+
+type Counts = Record<string, number>;
+
+/**
+ * Counts in memory, and adds them up in the store when flushed. A process that is killed takes its last counts with it:
+ * they are for alerts. Without anything counted, nothing is written.
+ */
+export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
+  let counts: Counts = {};
+  return {
+    count: (counter, labels, by = 1) => {
+      const name = series(`${counter}_total`, labels);
+      counts[name] = (counts[name] ?? 0) + by;
+    },
+    flush: async () => {
+      const added = counts;
+      counts = {};
+      if (Object.keys(added).length === 0) return;
+      try {
+        for (let tries = 0; tries < TRIES; tries++) {
+          const name = shardName(Math.floor(Math.random() * SHARDS));
+          const there = await store.getRecord(name);
+          const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
+          const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
+          if (written.kind === "written") return;
+        }
+        counts = plus(added, counts);
+      } catch (error) {
+        // Not tried again at once: a write whose answer was lost would be counted twice.
+        log("warn", "counts.lost", { reason: messageOf(error) });
+      }
+    },
+  };
+}
+
+/** All that was ever counted in this namespace. */
+export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<Counts> {
+  const shards = Array.from({ length: SHARDS }, (_, shard) => store.getRecord(shardName(shard)));
+  const found = await Promise.all(shards);
+  return found.reduce<Counts>((sum, one) => (one ? plus(sum, JSON.parse(one.text) as Counts) : sum), {});
+}
+
+function plus(a: Counts, b: Counts): Counts {
+  const sum = { ...a };
+  for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
+  return sum;
+}

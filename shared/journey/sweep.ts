@@ -1,0 +1,166 @@
+import type { Stored } from "../ports/store.ts";
+import type { Dispatched, Running, Task } from "../task/document.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
+import { queueNamed, streamName } from "../task/names.ts";
+import { ORPHAN_AFTER, type SweptState, sweepAt } from "../task/sweep.ts";
+import { apply } from "../task/transitions.ts";
+import { type Deps, whilePatient } from "./deps.ts";
+import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
+import { type Patience, publish } from "./publish.ts";
+import { tell } from "./tell.ts";
+import { update } from "./write.ts";
+
+/** A sweep tries once: the next one comes in a minute, and a queue that is missing must not hold up the others. */
+const ONCE: Patience = { ms: 0, retryIn: 60_000 };
+const PAGE = 100;
+/** What is left is the next sweep's: an invocation has an end. */
+const MOST_A_SWEEP = 5_000;
+const AT_ONCE = 8;
+
+export interface SweepLimits {
+  readonly lanes?: number;
+  readonly dispatchTimeout?: number;
+  readonly most?: number;
+}
+
+/**
+ * Looks after the tasks of one agent that nobody holds: those that are due are dispatched, those whose wait is over go
+ * on, those whose message is gone get another, and people are told what they have to hear. Two at once are harmless:
+ * the document lets one of them through.
+ */
+export async function dispatchDue(
+  deps: Deps,
+  agent: string,
+  stop?: AbortSignal,
+  { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP }: SweepLimits = {},
+): Promise<number> {
+  const now = deps.clock.now();
+  const turns = await turnsOf(deps, agent, lanes);
+  // By the first of the lanes whose turn has come; each task is then measured by its own.
+  const turn = Math.max(...turns.values());
+  const isOverdue = (task: Task) =>
+    task.updatedAt <= (turns.get(task.lane) ?? now) && now - task.updatedAt >= dispatchTimeout;
+  const works: readonly [SweptState, number, (stored: Stored) => Promise<boolean>][] = [
+    ["scheduled", now, (stored) => dispatch(deps, stored, ONCE)],
+    [
+      "waiting",
+      now,
+      async (stored) => {
+        const told = await tell(deps, stored);
+        return (await wake(deps, stored)) || told;
+      },
+    ],
+    ["dispatched", turn + ORPHAN_AFTER, async (stored) => isOverdue(stored.task) && restore(deps, stored)],
+    ["running", turn + ORPHAN_AFTER, async (stored) => isOverdue(stored.task) && restore(deps, stored)],
+    ["in_doubt", now, (stored) => tell(deps, stored)],
+    ["failed", now, (stored) => tell(deps, stored)],
+  ];
+  let looked = 0;
+  let changed = 0;
+  for (const [state, until, work] of works) {
+    if (!deps.notify && (state === "in_doubt" || state === "failed")) continue;
+    // By pages: behind a hundred that only wait in their queue there may be one whose message is lost.
+    for (let after = 0, page: Stored[] = []; after === 0 || page.length === PAGE; ) {
+      page = await deps.store.due(agent, state, { after, until: Math.min(now, until) }, PAGE);
+      await inParallel(page, async (stored) => {
+        if (stop?.aborted || ++looked > most) return;
+        try {
+          if (await work(stored)) changed++;
+        } catch (error) {
+          deps.log("warn", "dispatch.failed", { task: stored.task.id, reason: messageOf(error) });
+        }
+      });
+      if (stop?.aborted) return changed;
+      if (looked > most) {
+        deps.log("warn", "sweep.cut", { agent, state, looked: most });
+        return changed;
+      }
+      after = Math.max(1, ...page.map(({ task }) => sweepAt(task) ?? 0));
+    }
+  }
+  return changed;
+}
+
+/**
+ * How far each lane has come: when its oldest message was stored, or now if it is empty. A task that was dispatched
+ * later is not looked for, its message is further back; so a long queue costs a sweep nothing.
+ */
+async function turnsOf(deps: Deps, agent: string, lanes: number): Promise<Map<number, number>> {
+  const turns = new Map<number, number>();
+  for (let lane = 0; lane < lanes; lane++) {
+    const info = await deps.bus.inspect(queueOf({ agent, lane }, deps)).catch((error: unknown) => {
+      // Of an agent that never ran.
+      if (!isPawlError(error, "bus_refused")) throw error;
+    });
+    turns.set(lane, info?.oldestAt ?? deps.clock.now());
+  }
+  return turns;
+}
+
+/** A task whose message is gone, or was never published. */
+async function restore(deps: Deps, stored: Stored): Promise<boolean> {
+  const { task, revision } = stored;
+  if (task.state !== "dispatched" && task.state !== "running") return false;
+  if (await hasMessage(deps, task)) return false;
+  if (task.state === "dispatched" && task.seq === undefined) {
+    // Its dispatcher died between the write and the publish: the same message, under the same Msg-Id.
+    const sent = await publish(deps, { task, revision }, queueOf(task, deps), msgIdOf(task), ONCE);
+    if (sent.stoppedBy === undefined) deps.meter.count("requeued", { agent: task.agent });
+    return sent.stoppedBy === undefined;
+  }
+  const queue = queueOf(task, deps);
+  const isSame = (other: Task) =>
+    other.state === task.state && (other as Running).seq === task.seq && other.fence === task.fence;
+  const written = await update(
+    deps,
+    stored,
+    (other, own) =>
+      isSame(other) ? apply(other, { type: "requeue", queue: streamName(queue) }, own) : undefined,
+    whilePatient(deps, `Task ${task.id}`),
+  );
+  if (written.kind === "moot" || written.stored.task.state !== "dispatched") return false;
+  deps.meter.count("requeued", { agent: task.agent });
+  await send(deps, written.stored);
+  return true;
+}
+
+/** In the queue that the document names: one of an older generation is drained, not forgotten. */
+async function hasMessage(deps: Deps, task: Dispatched | Running): Promise<boolean> {
+  const named = queueNamed(task.queue, deps.settings.namespace) ?? queueOf(task, deps);
+  try {
+    return (await deps.bus.lookup(named, task.id)) !== undefined;
+  } catch (error) {
+    const isOld = named.generation !== deps.settings.generation;
+    // Drained and deleted.
+    if (isOld && isPawlError(error, "bus_refused")) return false;
+    throw error;
+  }
+}
+
+/** A task whose wait is over without an answer: it goes on, and finds its deadline passed. */
+async function wake(deps: Deps, stored: Stored): Promise<boolean> {
+  const queue = streamName(queueOf(stored.task, deps));
+  const isDue = (task: Task) => task.state === "waiting" && (task.dueAt ?? Infinity) <= deps.clock.now();
+  const written = await update(
+    deps,
+    stored,
+    (task, own) => (isDue(task) ? apply(task, { type: "wake", queue }, own) : undefined),
+    whilePatient(deps, `Task ${stored.task.id}`),
+  );
+  if (written.kind === "moot" || written.stored.task.state !== "dispatched") return false;
+  await send(deps, written.stored);
+  return true;
+}
+
+async function send(deps: Deps, { task, revision }: Stored): Promise<void> {
+  const dispatched = { task: task as Dispatched, revision };
+  await publish(deps, dispatched, queueOf(task, deps), msgIdOf(task), ONCE);
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}

@@ -1,0 +1,29 @@
+/** What is counted while it happens, for alerts. What a report says is counted from the documents instead. */
+export const counters = {
+  publish_retries:
+    "Tries of a dispatch that were repeated, by phase: dispatched_write, publish, rollback_write.",
+  publish_rollbacks: "Dispatches whose publish definitely failed, and that were scheduled again.",
+  rollback_failures: "Rollbacks that could not be written: the sweep for orphans repairs them.",
+  duplicates_stopped: "Submits of work that was there already, by the layer that stopped them.",
+  deliveries: "Messages handled, by what became of them. `skipped` are acks of work that was done before.",
+  redeliveries: "Deliveries of messages that had been delivered before.",
+  takeovers: "Claims of tasks whose holder fell silent.",
+  requeued: "Tasks whose message was gone and was published anew.",
+  webhooks: "Calls of the webhook, by how they ended.",
+  model_tokens: "Tokens of model turns, by kind.",
+  model_usd: "Dollars spent on model turns, by the price table.",
+} as const satisfies Record<string, string>;
+
+export type Counter = keyof typeof counters;
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** A series as Prometheus writes it, without the value. */
+export function series(counter: string, labels: Labels): string {
+  const list = Object.entries(labels).map(([key, value]) => `${key}="${escaped(value)}"`);
+  return `pawl_${counter}${list.length > 0 ? `{${list.join(",")}}` : ""}`;
+}
+
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}

@@ -1,0 +1,49 @@
+import type { DuplicateLayer, Millis, SettledAs, TaskFailure } from "./document.ts";
+import type { Json } from "./json.ts";
+
+/** What happened, with what is needed to write it down. */
+export type TaskEvent =
+  | { type: "dispatch" | "wake"; queue: string; note?: string }
+  | { type: "redrive"; queue: string; fromScratch: boolean }
+  | { type: "requeue"; queue: string }
+  | { type: "rollback"; dueAt: Millis; note: string }
+  | {
+      type: "claim" | "takeover";
+      queue: string;
+      seq: number;
+      token: string;
+      runner: string;
+      via: string;
+      lease: number;
+      /** Entries in the journal, where a takeover looked: silent starts that made progress are no crash loop. */
+      journaled?: number;
+    }
+  | { type: "start" }
+  | { type: "complete"; result: Json; expiresAt: Millis }
+  | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
+  | { type: "handOff"; ended: boolean }
+  | { type: "sleep"; dueAt: Millis }
+  | { type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis }
+  | { type: "doubt"; effect: string; tries: number; ended: boolean }
+  | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
+  | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
+  | { type: "requestCancel" }
+  | { type: "cancel"; ended: boolean; expiresAt: Millis }
+  | { type: "signal"; name: string; value: Json }
+  | { type: "resolve"; to: "dispatched"; queue: string; answer: Json }
+  | { type: "resolve"; to: "completed"; result: Json; expiresAt: Millis }
+  | { type: "resolve"; to: "failed"; error: TaskFailure; expiresAt: Millis }
+  | { type: "surplus"; queue: string; seq: number; dispatch: number; outcome: SettledAs; note?: string }
+  | { type: "skip"; queue: string; seq: number }
+  | { type: "publishDuplicate"; layer: DuplicateLayer }
+  /** Without a time: it was told. */
+  | { type: "told"; againAt?: Millis };
+
+/** Who writes, when, and the value that makes the write unlike any other. */
+export interface Mark {
+  readonly now: Millis;
+  readonly stamp: string;
+  readonly by: string;
+  /** There is somebody to be told of what went wrong, or waits. */
+  readonly tells?: boolean;
+}

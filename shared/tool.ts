@@ -1,0 +1,65 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { PawlError } from "./task/errors.ts";
+import type { JsonObject } from "./task/json.ts";
+
+/** Something that a model can ask for. Made by `tool({…})`. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly input: StandardSchemaV1;
+  readonly inputSchema: JsonObject;
+  readonly readOnly: boolean;
+  readonly honoursKey?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
+  readonly run: (input: any, key: string) => unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly verify?: (input: any, key: string) => unknown;
+}
+
+export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
+  readonly name: string;
+  /** What the model is told of it. */
+  readonly description: string;
+  /** Any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give `inputSchema`. */
+  readonly input: Schema;
+  readonly inputSchema?: JsonObject;
+  /** It only reads: run as a step, and what it throws is told to the model. Else it is an effect. */
+  readonly readOnly?: boolean;
+  readonly honoursKey?: boolean;
+  /** To throw `ToolError` says that nothing happened, and tells the model why. */
+  run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
+  verify?(
+    input: StandardSchemaV1.InferOutput<Schema>,
+    key: string,
+  ): Result | undefined | Promise<Result | undefined>;
+}
+
+/** Schemas that can say themselves as JSON Schema: https://standardschema.dev/json-schema. */
+interface JsonSchemaSource {
+  readonly "~standard": {
+    readonly jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
+  };
+}
+
+export function tool<Schema extends StandardSchemaV1, Result>(
+  definition: ToolDefinition<Schema, Result>,
+): Tool {
+  const { name, description, input, readOnly = false, honoursKey, run, verify } = definition;
+  const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
+  if (typeof run !== "function") throw wrong("run should be a function");
+  if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
+  const source = (input as unknown as JsonSchemaSource)["~standard"].jsonSchema;
+  const { inputSchema = source?.input({ target: "draft-2020-12" }) as JsonObject | undefined } = definition;
+  if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
+  return Object.freeze({
+    name,
+    description,
+    input,
+    inputSchema,
+    readOnly,
+    ...(honoursKey !== undefined && { honoursKey }),
+    run: run.bind(definition),
+    ...(verify && { verify: verify.bind(definition) }),
+  });
+}
