@@ -1,5 +1,4 @@
 import { answerApi } from "./api.ts";
-import { configFrom } from "./config.ts";
 import { gcpFunction, kept } from "./gcp.ts";
 
-gcpFunction((request) => answerApi(request, (log) => kept(configFrom(process.env), log)));
+gcpFunction((request) => answerApi(request, process.env, kept));

@@ -3,20 +3,35 @@ import type { Deps } from "../shared/journey/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { createApp } from "../shared/web/app.ts";
 import { failed } from "../shared/web/problem.ts";
+import { type Config, configFrom, type Env } from "./config.ts";
 import { logOf } from "./log.ts";
 
 const log = logOf("api");
 const app = createApp({ agents });
 
-/** The HTTP API. `open`: a connection for this request, made once. */
-export async function answerApi(request: Request, open: (log: Log) => Promise<Deps>): Promise<Response> {
+/** The HTTP API. `open`: a connection for this request, made once. `keep`: for answers that take their time. */
+export async function answerApi(
+  request: Request,
+  env: Env,
+  open: (config: Config, log: Log) => Promise<Deps>,
+  keep?: (until: Promise<unknown>) => void,
+): Promise<Response> {
   let opened: Promise<Deps> | undefined;
   const once = () => {
-    opened ??= open(log);
+    opened ??= (async () => open(configFrom(env), log))();
     return opened;
   };
   try {
-    return await app.fetch(request, { open: once, log });
+    const { PAWL_CORS_ORIGIN: corsOrigin, PAWL_RATE_LIMIT: rate } = env;
+    const answer = await app.fetch(request, {
+      open: once,
+      log,
+      ...(corsOrigin && { corsOrigin }),
+      ...(rate && { rateLimit: Number(rate) }),
+      ...(keep && { keep }),
+    });
+    await opened?.then(({ meter }) => meter.flush()).catch(() => {});
+    return answer;
   } catch (error) {
     return failed(error, log);
   }

@@ -1,11 +1,22 @@
 import { answerApi } from "./api.ts";
-import { configFrom } from "./config.ts";
 import { wire } from "./wire.worker.ts";
-import { stringsOf } from "./worker.ts";
+import { type Context, stringsOf } from "./worker.ts";
 
 export default {
-  async fetch(request: Request, env: object): Promise<Response> {
+  async fetch(request: Request, env: object, context: Context): Promise<Response> {
     await using opened = new AsyncDisposableStack();
-    return await answerApi(request, async (log) => opened.use(await wire(configFrom(stringsOf(env)), log)));
+    const kept: Promise<unknown>[] = [];
+    const answer = await answerApi(
+      request,
+      stringsOf(env),
+      async (config, log) => opened.use(await wire(config, log)),
+      (until) => void kept.push(until),
+    );
+    // A stream outlives this function; its connection is closed when it ends.
+    if (kept.length > 0) {
+      const rest = opened.move();
+      context.waitUntil(Promise.allSettled(kept).then(() => rest.disposeAsync()));
+    }
+    return answer;
   },
 };

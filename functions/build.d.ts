@@ -12,6 +12,9 @@ declare module "pawl:agents" {
     readonly name: string;
     readonly lanes: number;
     readonly dispatchTimeout: number;
+    /** For the API. */
+    readonly inputSchema?: import("../shared/task/json.ts").JsonObject;
+    /** For the dispatcher. */
     readonly schedules: readonly import("../shared/task/cron.ts").Schedule[];
   }[];
 }

@@ -18,7 +18,12 @@ export function gcpJob(job: Job): void {
   const log = logOf(job.name);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const budget = timeBudget(config, limitMs);
-    return job.run(await kept(config, log), AbortSignal.any([budget, ending.signal]), config);
+    const deps = await kept(config, log);
+    try {
+      return await job.run(deps, AbortSignal.any([budget, ending.signal]), config);
+    } finally {
+      await deps.meter.flush();
+    }
   };
   // A caller that hangs up does not end this one: its request goes on to its end.
   gcpFunction((request) =>
@@ -45,7 +50,12 @@ async function respond(answer: Promise<Response>, response: HttpResponse): Promi
   response.status(answered.status);
   answered.headers.forEach((value, name) => void response.setHeader(name, value));
   const sent = new Promise((resolve) => response.on("close", resolve).on("finish", resolve));
-  response.send(Buffer.from(await answered.arrayBuffer()));
+  const reader = answered.body?.getReader();
+  // Whoever hung up needs no more of a stream.
+  response.on("close", () => void reader?.cancel().catch(() => {}));
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
+    response.write(part.value);
+  response.end();
   if (!response.destroyed) await sent;
 }
 

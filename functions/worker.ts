@@ -8,7 +8,7 @@ const CRON_LIMIT = 15 * 60_000;
 /** And what a request left behind, this long after its answer. */
 const AFTERWARDS = 30_000;
 
-interface Context {
+export interface Context {
   waitUntil(work: Promise<unknown>): void;
 }
 

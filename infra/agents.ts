@@ -4,7 +4,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/cron.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
+import type { JsonObject } from "../shared/task/json.ts";
 import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
+import { jsonSchemaOf } from "../shared/tool.ts";
 
 const OURS = fileURLToPath(new URL("../agents", import.meta.url));
 
@@ -29,15 +31,18 @@ export interface KnownAgent {
   readonly lanes: number;
   readonly dispatchTimeout: number;
   readonly schedules: readonly Schedule[];
+  /** What its input must be; none where its schema can't say itself as JSON Schema. */
+  readonly inputSchema?: JsonObject;
 }
 
 /** "skip-broken": for an agent's own function, which another's mistake must not stop. */
 export async function knownAgents(folder: string, broken?: "skip-broken"): Promise<KnownAgent[]> {
   const known = (await agentNames(folder)).map(async (name): Promise<KnownAgent[]> => {
     try {
-      const { limits, schedules } = await loadAgent(name, folder);
+      const { limits, schedules, input } = await loadAgent(name, folder);
       const { lanes, dispatchTimeout } = limits;
-      return [{ name, lanes, dispatchTimeout, schedules }];
+      const inputSchema = input && jsonSchemaOf(input);
+      return [{ name, lanes, dispatchTimeout, schedules, ...(inputSchema && { inputSchema }) }];
     } catch (error) {
       if (broken) return [];
       throw error;

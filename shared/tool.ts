@@ -41,6 +41,17 @@ interface JsonSchemaSource {
   };
 }
 
+/** What a schema says of itself, where it can. */
+export function jsonSchemaOf(schema: StandardSchemaV1): JsonObject | undefined {
+  const source = (schema as unknown as JsonSchemaSource)["~standard"].jsonSchema;
+  try {
+    return source?.input({ target: "draft-2020-12" }) as JsonObject | undefined;
+  } catch {
+    // Something in it has no JSON Schema: a custom check, a transformation.
+    return undefined;
+  }
+}
+
 export function tool<Schema extends StandardSchemaV1, Result>(
   definition: ToolDefinition<Schema, Result>,
 ): Tool {
@@ -49,8 +60,7 @@ export function tool<Schema extends StandardSchemaV1, Result>(
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
   if (typeof run !== "function") throw wrong("run should be a function");
   if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
-  const source = (input as unknown as JsonSchemaSource)["~standard"].jsonSchema;
-  const { inputSchema = source?.input({ target: "draft-2020-12" }) as JsonObject | undefined } = definition;
+  const { inputSchema = jsonSchemaOf(input) } = definition;
   if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
   return Object.freeze({
     name,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { PawlError } from "../../shared/task/errors.ts";
-import { knownAgents, loadAgent } from "../agents.ts";
+import { type KnownAgent, knownAgents, loadAgent } from "../agents.ts";
 import { type FunctionKind, kib, kindOf, ROOT, type Target } from "./targets.ts";
 
 /** An agent function for Workers may not grow past this: start-up time follows size. */
@@ -107,12 +107,20 @@ function virtual(name: string, folder: string): Plugin {
         resolveDir: folder,
       }));
       onLoad({ filter: /^pawl:agents$/, namespace: "pawl" }, async () => {
-        return {
-          contents: `export const agents = ${JSON.stringify(await knownAgents(folder, kindOf(name) === "agent" ? "skip-broken" : undefined))};`,
-        };
+        const known = await knownAgents(folder, kindOf(name) === "agent" ? "skip-broken" : undefined);
+        return { contents: `export const agents = ${JSON.stringify(known.map(neededBy(kindOf(name))))};` };
       });
     },
   };
+}
+
+/** Schemas are for the API and schedules for the dispatcher: others need not carry them. */
+function neededBy(kind: FunctionKind) {
+  return ({ schedules, inputSchema, ...agent }: KnownAgent) => ({
+    ...agent,
+    schedules: kind === "dispatch" ? schedules : [],
+    ...(kind === "api" && inputSchema && { inputSchema }),
+  });
 }
 
 /** What Google's build installs beside the bundle, at the versions that were tested with it. */

@@ -22,7 +22,7 @@ export const routes: readonly Route[] = [
     summary:
       "Submits a task. With an Idempotency-Key the same request is the same task, for as long as it is kept",
     body: bodies.submit,
-    answers: [200, 201, 401, 403, 409, 413, 422],
+    answers: [200, 201, 401, 403, 409, 413, 422, 429],
   },
   {
     method: "get",
@@ -59,6 +59,20 @@ export const routes: readonly Route[] = [
   },
   {
     method: "get",
+    path: "/v1/tasks/{id}/events",
+    scope: "read",
+    summary: "What happens to a task, as server-sent events: transition, journal, end",
+    answers: [200, 401, 403, 404],
+  },
+  {
+    method: "get",
+    path: "/metrics",
+    scope: "read",
+    summary: "Counters and queues, for Prometheus",
+    answers: [200, 401, 403],
+  },
+  {
+    method: "get",
     path: "/v1/dead-letters",
     scope: "read",
     summary: "Lists tasks that failed",
@@ -69,7 +83,7 @@ export const routes: readonly Route[] = [
     method: "get",
     path: "/v1/agents",
     scope: "read",
-    summary: "Agents, and what is in their queues",
+    summary: "Agents, and what is in their queues: pending, in flight, redelivered, age of the oldest",
     answers: [200, 401, 403],
   },
 ];

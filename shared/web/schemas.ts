@@ -5,7 +5,7 @@ import { states } from "../task/table.ts";
 
 const label = z.string().max(LABEL_LIMIT);
 /** Not of the forms that Pawl makes up itself, for keys, children and strays: those would be taken from others. */
-const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|stray-)[A-Za-z0-9_-]{1,128}$/);
+const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|cron-|stray-)[A-Za-z0-9_-]{1,128}$/);
 const name = z.string().min(1).max(200);
 const json = z.json();
 
@@ -17,6 +17,11 @@ export const bodies = {
     id: taskId.optional(),
     at: z.iso.datetime({ offset: true }).optional(),
     orderingKey: label.optional(),
+    /** Instead of `submit:<id>`: for a controlled second submit that is to be the same operation. */
+    msgId: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,200}$/)
+      .optional(),
     labels: z
       .record(label, label)
       .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `at most ${MOST_LABELS} labels`)

@@ -1,0 +1,18 @@
+import type * as z from "zod";
+import { PawlError } from "../task/errors.ts";
+import { parseJson } from "../task/json.ts";
+
+/** A request's body; none is {}. */
+export async function json(request: globalThis.Request): Promise<unknown> {
+  const text = await request.text();
+  return text === "" ? {} : parseJson(text, "The body");
+}
+
+export function read<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issues = checked.error.issues.slice(0, 5).map(({ path, message }) => {
+    return path.length > 0 ? `${path.map(String).join(".")}: ${message}` : message;
+  });
+  throw new PawlError("input_invalid", `${what} is not as it should be. ${issues.join("; ")}`);
+}
