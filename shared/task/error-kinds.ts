@@ -153,6 +153,11 @@ export const errorKinds = {
     meaning: "A dead letter that is no task can't be redriven.",
     remedy: "Read its bytes with `pawl status --json`, and submit the work anew.",
   },
+  report_unknown: {
+    disposition: "fail",
+    meaning: "There is no report of this week or month.",
+    remedy: "`pawl reconcile` makes one. The message lists those that there are.",
+  },
   scope_missing: {
     disposition: "fail",
     meaning: "An API token lacks the scope that a request needs.",

@@ -11,6 +11,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   input_too_large: 413,
   msg_id_taken: 409,
   redrive_refused: 409,
+  report_unknown: 404,
   scope_missing: 403,
   signal_refused: 409,
   task_id_invalid: 422,
