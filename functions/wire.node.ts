@@ -13,7 +13,7 @@ import { jetstreamBus } from "../shared/adapters/jetstream.ts";
 import { natsKv } from "../shared/adapters/nats-kv.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
 import type { Deps } from "../shared/journey/deps.ts";
-import { storeMeter } from "../shared/journey/meter.ts";
+import { metered, storeMeter } from "../shared/journey/meter.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -31,11 +31,12 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
   const { settings } = config;
   const nc = await connectNats(config);
   try {
-    const store = await openStore(config, nc);
+    const plain = await openStore(config, nc);
+    const meter = storeMeter(plain, log);
+    const store = metered(plain, meter);
     const bus = await jetstreamBus(nc, settings);
     const runner = `${hostname()}-${process.pid}`;
     const { wake, done } = waker(config, log);
-    const meter = storeMeter(store, log);
     const close = async () => {
       await done();
       await meter.flush();

@@ -4,7 +4,7 @@ import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/goo
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
 import { natsKv } from "../shared/adapters/nats-kv.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
-import { storeMeter } from "../shared/journey/meter.ts";
+import { metered, storeMeter } from "../shared/journey/meter.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -28,11 +28,12 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     throw notConnected(error, nats.url);
   });
   try {
-    const store = await openStore(config, nc);
+    const plain = await openStore(config, nc);
+    const meter = storeMeter(plain, log);
+    const store = metered(plain, meter);
     const bus = await jetstreamBus(nc, settings);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
     const wake = waker(config, log);
-    const meter = storeMeter(store, log);
     const close = async () => {
       await Promise.all([wake.done(), meter.flush()]);
       await bus.close();

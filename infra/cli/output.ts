@@ -47,6 +47,7 @@ const USED_WRONGLY = new Set([
   "input_too_large",
   "setting_invalid",
   "task_id_invalid",
+  "usage",
 ]);
 
 /** Says what went wrong and returns the exit code: 2 when used wrongly, 1 for everything else. */

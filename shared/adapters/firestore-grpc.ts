@@ -102,11 +102,12 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
     list: (filter, limit, cursor) =>
       ask("Listing tasks", async () => {
         const after = cursor === undefined ? undefined : readCursor(cursor);
-        const answers = filtersOf(filter).map(async ({ agent, owner, state }) => {
+        const answers = filtersOf(filter).map(async ({ agent, owner, state, states }) => {
           let query: Query = tasks.where("shard", "in", SHARDS);
           if (agent !== undefined) query = query.where("agent", "==", agent);
           if (owner !== undefined) query = query.where("owner", "==", owner);
           if (state !== undefined) query = query.where("state", "==", state);
+          if (states !== undefined) query = query.where("state", "in", [...states]);
           query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
           if (after) query = query.startAfter(new Date(after.at), after.id);
           return (await query.get()).docs.map((doc) => (stored(doc) as Stored).task);

@@ -185,18 +185,20 @@ const equals = (field: string, value: string) => ({
   fieldFilter: { field: { fieldPath: field }, op: "EQUAL", value: encodeValue(value) },
 });
 
-const ANY_SHARD = {
+const oneOf = (field: string, values: readonly (string | number)[]) => ({
   fieldFilter: {
-    field: { fieldPath: "shard" },
+    field: { fieldPath: field },
     op: "IN",
-    value: { arrayValue: { values: SHARDS.map((shard) => encodeValue(shard)) } },
+    value: { arrayValue: { values: values.map((value) => encodeValue(value)) } },
   },
-};
+});
+
+const ANY_SHARD = oneOf("shard", SHARDS);
 
 function listQuery(
   namespace: string,
   root: string,
-  { agent, owner, state }: TaskFilter,
+  { agent, owner, state, states }: TaskFilter,
   limit: number,
   cursor: string | undefined,
 ) {
@@ -205,6 +207,7 @@ function listQuery(
     ...(agent === undefined ? [] : [equals("agent", agent)]),
     ...(owner === undefined ? [] : [equals("owner", owner)]),
     ...(state === undefined ? [] : [equals("state", state)]),
+    ...(states === undefined ? [] : [oneOf("state", states)]),
   ];
   const after = cursor === undefined ? undefined : readCursor(cursor);
   const name = after && { referenceValue: `${root}/${TASKS(namespace)}/${after.id}` };

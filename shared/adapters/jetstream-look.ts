@@ -1,7 +1,7 @@
 import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Advisory, Bus, KeptMessage } from "../ports/bus.ts";
-import { consumerName, streamName } from "../task/names.ts";
+import { consumerName, type Queue, queueNamed, streamName } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
 import { advisoriesName, ensureAdvisories } from "./jetstream-queue.ts";
 import { apiCode, GONE, missing, NO_MESSAGE } from "./nats-errors.ts";
@@ -17,7 +17,7 @@ export function looks(
   jsm: JetStreamManager,
   link: Link,
   settings: Settings,
-): Pick<Bus, "inspect" | "survivors" | "remove" | "advisories" | "forgetAdvisory"> {
+): Pick<Bus, "queues" | "inspect" | "survivors" | "remove" | "advisories" | "forgetAdvisory"> {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await link(work);
@@ -61,6 +61,13 @@ export function looks(
     });
 
   return {
+    queues: () =>
+      ask("Listing streams", async () => {
+        const found: Queue[] = [];
+        for await (const name of jsm.streams.names(`${settings.namespace}.tasks.>`))
+          found.push(...[queueNamed(name, settings.namespace) ?? []].flat());
+        return found.sort((a, b) => (streamName(a) < streamName(b) ? -1 : 1));
+      }),
     inspect: async (queue) => {
       const name = streamName(queue);
       const [stream, consumer] = await Promise.all([

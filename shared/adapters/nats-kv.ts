@@ -124,7 +124,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       const end = cursor === undefined ? await lastRevision(what) : Number(cursor) - 1;
       const tasks: Task[] = [];
       let seen = 0;
-      for (let to = end, size = 4 * limit; to > 0; size *= 2) {
+      for (let to = end, size = limit; to > 0; size *= 2) {
         const from = Math.max(1, to - size + 1);
         const piece: Scanned[] = [];
         for await (const entry of values(what, "task.*", { from, to })) piece.push(entry);
@@ -174,7 +174,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
   };
 }
 
-function isListed(task: Task, { agent, agents, owner, state }: TaskFilter): boolean {
+function isListed(task: Task, { agent, agents, owner, state, states }: TaskFilter): boolean {
+  if (states && !states.includes(task.state)) return false;
   if ((agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) return false;
   return (agents?.includes(task.agent) ?? true) && (owner === undefined || task.meta?.owner === owner);
 }

@@ -78,7 +78,7 @@ export async function openJournal(
     head: () => head,
     listed: () => [...entries, ...added],
     append: (entry) => {
-      pending.push(entry);
+      pending.push({ ...entry, when: deps.clock.now() });
       turn = turn.then(async () => {
         // What could not be listed is unknown from then on: nothing may be listed after it.
         if (broken) throw broken;

@@ -23,9 +23,10 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       counts[name] = (counts[name] ?? 0) + by;
     },
     flush: async () => {
+      // What the store is asked while nothing happens is not worth a write.
+      if (Object.keys(counts).every((name) => name.startsWith("pawl_store_"))) return;
       const added = counts;
       counts = {};
-      if (Object.keys(added).length === 0) return;
       try {
         for (let tries = 0; tries < TRIES; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
@@ -41,6 +42,30 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       }
     },
   };
+}
+
+const READS = ["get", "due", "list", "getHead", "getPart", "getRecord"] as const;
+const WRITES = ["create", "replace", "putHead", "putPart", "putRecord"] as const;
+
+/** The same store, which counts what it is asked and how long that takes. */
+export function metered(store: TaskStore, meter: Meter): TaskStore {
+  const timed = (name: (typeof READS)[number] | (typeof WRITES)[number], kind: "read" | "write") => {
+    const work = store[name] as (...args: unknown[]) => Promise<unknown>;
+    return async (...args: unknown[]) => {
+      const begun = performance.now();
+      try {
+        return await work(...args);
+      } finally {
+        meter.count(`store_${kind}s`, {});
+        meter.count(`store_${kind}_ms`, {}, performance.now() - begun);
+      }
+    };
+  };
+  const counted = [
+    ...READS.map((name) => [name, timed(name, "read")]),
+    ...WRITES.map((name) => [name, timed(name, "write")]),
+  ];
+  return { ...store, ...(Object.fromEntries(counted) as Partial<TaskStore>) };
 }
 
 /** All that was ever counted in this namespace. */

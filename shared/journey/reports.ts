@@ -1,8 +1,18 @@
 import type { TaskStore } from "../ports/store.ts";
 import { PawlError } from "../task/errors.ts";
+import type { Range } from "../task/sequences.ts";
 
 export const FORMATS = ["html", "md", "json"] as const;
 export type Format = (typeof FORMATS)[number];
+
+/** How far a queue was explained the last time. */
+export interface Mark {
+  readonly createdAt: number;
+  readonly consumerCreatedAt: number;
+  readonly upTo: number;
+  /** Sequences that were queued or in flight then. */
+  readonly open: readonly Range[];
+}
 
 /** A report in the list of all. */
 export interface Listed {
@@ -15,16 +25,43 @@ export interface Listed {
   readonly ok: boolean;
   /** What its texts are stored under. */
   readonly stamp: string;
+  /** A few numbers of it, for the trends of later ones. */
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+/**
+ * All reports and how far they explain every queue: one record, so that a checkpoint moves in the very write that makes
+ * its report one of the list.
+ */
+export interface Ledger {
+  readonly reports: readonly Listed[];
+  /** When the last reconciliation was made. */
+  readonly at?: number;
+  readonly lastRun?: string;
+  /** All counters then: the next report says what was added. */
+  readonly counts?: Readonly<Record<string, number>>;
+  readonly marks: Readonly<Record<string, Mark>>;
+  /** When earlier ones were made, and how far: where a look back can begin and end. Oldest first. */
+  readonly past?: readonly Past[];
+}
+
+export interface Past {
+  readonly at: number;
+  readonly upTo: Readonly<Record<string, number>>;
 }
 
 /** No task can have this id, so nothing of a task's is ever stored beside it. */
 export const REPORTS = "__reports__";
 export const LIST = "reports";
 
+export async function readLedger(store: Pick<TaskStore, "getRecord">): Promise<Ledger> {
+  const record = await store.getRecord(LIST);
+  return record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
+}
+
 /** Newest first. */
 export async function listReports(store: Pick<TaskStore, "getRecord">): Promise<readonly Listed[]> {
-  const record = await store.getRecord(LIST);
-  return record ? (JSON.parse(record.text) as Listed[]) : [];
+  return (await readLedger(store)).reports;
 }
 
 /** The newest week's without a name. */
@@ -34,17 +71,12 @@ export async function readReport(
   name?: string,
 ): Promise<{ listed: Listed; text: string }> {
   const all = await listReports(store);
-  const listed =
-    name === undefined ? all.find((one) => one.name.includes("W")) : all.find((one) => one.name === name);
+  const listed = all.find((one) => (name === undefined ? one.name.includes("W") : one.name === name));
   const text = listed && (await store.getPart(REPORTS, partOf(listed, format)));
   if (listed && text !== undefined) return { listed, text };
+  const names = all.slice(0, 12).map((one) => one.name);
   const known =
-    all.length > 0
-      ? `There are: ${all
-          .slice(0, 12)
-          .map((one) => one.name)
-          .join(", ")}`
-      : "There is none yet: run `pawl reconcile`";
+    names.length > 0 ? `There are: ${names.join(", ")}` : "There is none yet: run `pawl reconcile`";
   throw new PawlError("report_unknown", `There is no report ${name ?? "of any week"}. ${known}`);
 }
 

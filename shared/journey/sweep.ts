@@ -60,9 +60,12 @@ export async function dispatchDue(
   for (const [state, until, work] of works) {
     if (!deps.notify && (state === "in_doubt" || state === "failed")) continue;
     // By pages: behind a hundred that only wait in their queue there may be one whose message is lost.
+    const seen = new Set<string>();
     for (let after = 0, page: Stored[] = []; after === 0 || page.length === PAGE; ) {
       page = await deps.store.due(agent, state, { after, until: Math.min(now, until) }, PAGE);
-      await inParallel(page, async (stored) => {
+      const fresh = page.filter(({ task }) => !seen.has(task.id));
+      for (const { task } of fresh) seen.add(task.id);
+      await inParallel(fresh, async (stored) => {
         if (stop?.aborted || ++looked > most) return;
         try {
           if (await work(stored)) changed++;
@@ -75,7 +78,9 @@ export async function dispatchDue(
         deps.log("warn", "sweep.cut", { agent, state, looked: most });
         return changed;
       }
-      after = Math.max(1, ...page.map(({ task }) => sweepAt(task) ?? 0));
+      // More may be due at the page's last moment than fit it: that moment is asked for again while it brings new ones.
+      const last = Math.max(2, ...page.map(({ task }) => sweepAt(task) ?? 0));
+      after = fresh.length > 0 ? last - 1 : last;
     }
   }
   return changed;
@@ -125,7 +130,7 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
 }
 
 /** In the queue that the document names: one of an older generation is drained, not forgotten. */
-async function hasMessage(deps: Deps, task: Dispatched | Running): Promise<boolean> {
+export async function hasMessage(deps: Deps, task: Dispatched | Running): Promise<boolean> {
   const named = queueNamed(task.queue, deps.settings.namespace) ?? queueOf(task, deps);
   try {
     return (await deps.bus.lookup(named, task.id)) !== undefined;

@@ -108,6 +108,8 @@ export interface Bus {
   /** The task's message in the queue, asked of the stream's leader. */
   lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;
   pull(queue: Queue, waitMs: number): Pull;
+  /** All queues of the namespace, also those of agents and generations that are no more. */
+  queues(): Promise<Queue[]>;
   state(queue: Queue): Promise<QueueState>;
   inspect(queue: Queue): Promise<QueueInfo>;
   /** Up to `limit` messages that are there, from this sequence on, in order. */

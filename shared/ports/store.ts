@@ -22,6 +22,8 @@ export interface TaskFilter {
   /** Submitted by this owner. */
   readonly owner?: string;
   readonly state?: State;
+  /** In one of these states. */
+  readonly states?: readonly State[];
 }
 
 export interface TaskPage {

@@ -10,6 +10,10 @@ export const counters = {
   takeovers: "Claims of tasks whose holder fell silent.",
   requeued: "Tasks whose message was gone and was published anew.",
   webhooks: "Calls of the webhook, by how they ended.",
+  store_reads: "Documents, queries and parts asked of the store.",
+  store_writes: "Documents and parts written to the store.",
+  store_read_ms: "Milliseconds that the reads took, all together.",
+  store_write_ms: "Milliseconds that the writes took, all together.",
   model_tokens: "Tokens of model turns, by kind.",
   model_usd: "Dollars spent on model turns, by the price table.",
 } as const satisfies Record<string, string>;

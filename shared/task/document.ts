@@ -14,7 +14,9 @@ export type SettledAs =
   | "waiting"
   | "in_doubt"
   | "duplicate"
-  | "conflict";
+  | "conflict"
+  /** It was gone from its stream, and the task was dispatched again. */
+  | "lost";
 
 /** What stopped a second publish: the stream's window, the subject still occupied, the document, an API's key. */
 export type DuplicateLayer = "window" | "subject" | "document" | "key";

@@ -23,7 +23,12 @@ export interface Place {
  * What a handler did, in the order in which it was stored. What takes more than one moment begins with its intent;
  * "undone" says that a try certainly did not happen, "unsure" that it is over and nobody knows.
  */
-export type Entry =
+export type Entry = Said & {
+  /** When it was appended; those of older journals don't say. For people: nothing is decided by it. */
+  readonly when?: Millis;
+};
+
+type Said =
   | (Place & Kept & { readonly kind: "step" })
   | (Place & {
       readonly kind: "intent";

@@ -61,6 +61,11 @@ export function takeoverWait(lease: number): number {
   return lease + Math.max(100, Math.floor(lease / 10));
 }
 
+/** How long after its last delivery a message may come again, at most: its record must outlive that. */
+export function redeliveryHorizon({ ackWait, maxDeliver, duplicateWindow }: Settings): number {
+  return Math.max(ackWait * maxDeliver, duplicateWindow);
+}
+
 interface Rule {
   readonly name: string;
   readonly why: string;
@@ -95,9 +100,8 @@ export const settingRules: readonly Rule[] = [
     name: "retention-outlives-redelivery",
     why: "A redelivery that finds no record of the finished work would do it again.",
     broken: (settings) => {
-      const { retention, ackWait, maxDeliver, duplicateWindow } = settings;
-      const horizon = Math.max(ackWait * maxDeliver, duplicateWindow);
-      if (retention >= horizon) return undefined;
+      const horizon = redeliveryHorizon(settings);
+      if (settings.retention >= horizon) return undefined;
       return `${shown(settings, "retention")} is shorter than the redelivery horizon ${showDuration(horizon)} (PAWL_ACK_WAIT × PAWL_MAX_DELIVER, or PAWL_DUPLICATE_WINDOW)`;
     },
   },

@@ -35,7 +35,8 @@ export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
   return written(isNews ? ({ ...next, ...newsOf(mark) } as Task) : next, event, mark);
 }
 
-function written(task: Task, event: { type: string; note?: string }, mark: Mark): Task {
+function written(task: Task, event: { type: string; note?: string; layer?: string }, mark: Mark): Task {
+  const note = event.note ?? event.layer;
   const entry: HistoryEntry = {
     at: mark.now,
     event: event.type,
@@ -43,7 +44,7 @@ function written(task: Task, event: { type: string; note?: string }, mark: Mark)
     fence: task.fence,
     stamp: mark.stamp,
     by: mark.by,
-    ...(event.note !== undefined && { note: event.note.slice(0, 300) }),
+    ...(note !== undefined && { note: note.slice(0, 300) }),
   };
   const history = [...task.history, entry].slice(-HISTORY_KEPT);
   return { ...task, stamp: mark.stamp, history, updatedAt: mark.now };
@@ -74,6 +75,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       // Whoever held the lost message may still act, so the next holder has to wait.
       return {
         ...base,
+        ...lost(task, mark),
         state: "dispatched",
         queue: event.queue,
         dispatches: base.dispatches + 1,
@@ -234,6 +236,13 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     default:
       return event satisfies never;
   }
+}
+
+/** The sequence that carried it, if it is known, is explained. */
+function lost(task: Task, { now: at }: Mark): Partial<Pick<Task, "settled">> {
+  if ((task.state !== "running" && task.state !== "dispatched") || task.seq === undefined) return {};
+  const { queue, seq, dispatches: dispatch } = task;
+  return { settled: settle(task.settled, { queue, seq, dispatch, outcome: "lost", at }) };
 }
 
 /** The holder is done with the message that carries the task: settled, and let go if its code has really ended. */

@@ -3,6 +3,7 @@ import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
 import { freePort } from "../../infra/local/process.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
+import { readReport } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
@@ -158,8 +159,13 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   expect(await dispatched.json()).toMatchObject({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
   expect((await deps.store.get("t"))?.task.state).toBe("dispatched");
   expect(await dispatchDue(deps, "walker")).toBe(0);
-  const counted = (await (await post(reconcile.url)).json()) as { queues: Record<string, unknown> };
-  expect(Object.values(counted.queues)).toContainEqual({ pending: 1, inFlight: 0 });
+  expect(await (await post(reconcile.url)).json()).toMatchObject({
+    finished: true,
+    ok: true,
+    report: expect.stringMatching(/^\d{4}-W\d\d$/),
+    verdict: "All 1 sequences explained; nothing completed twice.",
+  });
+  expect((await readReport(deps.store, "html")).text).toContain("All 1 sequences explained");
   const health = await fetch(`${api.url}/health`);
   expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
   expect((await fetch(`${api.url}/v1/tasks`)).status).toBe(401);

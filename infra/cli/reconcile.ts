@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import type { Config } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { lookBack, reconcile } from "../../shared/journey/reconcile-report.ts";
+import { writers } from "../../shared/report/writers.ts";
+import { PawlError } from "../../shared/task/errors.ts";
+import { findingKinds } from "../../shared/task/findings.ts";
+import { type Report, verdictOf } from "../../shared/task/report.ts";
+import { agentsFolder, knownAgents } from "../agents.ts";
+import { logger, say, sayJson } from "./output.ts";
+
+interface Options {
+  readonly from?: string;
+  readonly to?: string;
+  readonly repair: boolean;
+  readonly json?: boolean;
+}
+
+export function addReconcile(program: Command, config: () => Config): void {
+  program
+    .command("reconcile")
+    .description("explain every stream sequence since the last time, and write the week's report")
+    .option("--from <date>", "look at an earlier period again, from the reconciliation before this date on")
+    .option("--to <date>", "with --from: up to the reconciliation after this date; up to now by default")
+    .option("--no-repair", "repair nothing")
+    .option("--json", "the report in JSON")
+    .addHelpText(
+      "after",
+      "\nEnds with 1 when something is broken: a sequence that nobody explains, a task completed twice.\nWith --from nothing is kept and nothing repaired.\nExample:\n  pawl reconcile --no-repair",
+    )
+    .action(async (options: Options, command: Command) => {
+      const { from, to, json = false } = options;
+      if (to !== undefined && from === undefined) command.error("--to needs --from");
+      const period = from === undefined ? undefined : { from: time(from), to: to ? time(to) : Date.now() };
+      await using deps = await wire(config(), logger(json));
+      const stop = new AbortController();
+      // What was found out so far is kept: the next one goes on from there.
+      process.once("SIGINT", () => stop.abort());
+      const known = await knownAgents(agentsFolder(), "skip-broken");
+      const lanes = Object.fromEntries(known.map((agent) => [agent.name, agent.lanes]));
+      const report = period
+        ? await lookBack(deps, stop.signal, period)
+        : (await reconcile(deps, stop.signal, { repair: options.repair, writers, lanes }))?.report;
+      if (!report) {
+        say("stopped: call it again, and it goes on");
+        process.exitCode = 130;
+        return;
+      }
+      if (json) sayJson(report);
+      else for (const line of summary(report)) say(line);
+      if (!verdictOf(report).ok) process.exitCode = 1;
+    });
+}
+
+function time(text: string): number {
+  const at = Date.parse(text);
+  if (Number.isNaN(at))
+    throw new PawlError(
+      "usage",
+      `${JSON.stringify(text)} is no date. Write 2026-11-16, or 2026-11-16T06:00Z`,
+    );
+  return at;
+}
+
+/** For a person who has asked: the verdict, and what there is to do. */
+export function summary(report: Report): string[] {
+  const { findings, repairs, name, span } = report;
+  const day = (at: number) => new Date(at).toISOString().slice(0, 16);
+  const named = findings.named.map(
+    ({ kind, subject, detail }) => `  ${kind.replaceAll("_", " ")}  ${subject}: ${detail}`,
+  );
+  const kinds = [...new Set(findings.named.map(({ kind }) => kind))];
+  return [
+    verdictOf(report).line,
+    `${name}: ${day(span.from)} to ${day(span.to)} UTC, ${report.documents} documents`,
+    ...named.slice(0, 50),
+    ...(named.length > 50 ? [`  … and ${named.length - 50} more: pawl report --format md`] : []),
+    ...kinds.map((kind) => `${kind.replaceAll("_", " ")}: ${findingKinds[kind].todo}`),
+    ...Object.entries(repairs).map(([what, count]) => `repaired: ${count} ${what.replaceAll("_", " ")}`),
+  ];
+}

@@ -1,0 +1,274 @@
+import type { Notice } from "../ports/notify.ts";
+import { series } from "../task/counters.ts";
+import { type Findings, found, sorted } from "../task/findings.ts";
+import { queueNamed } from "../task/names.ts";
+import {
+  figuresOf,
+  monthOf,
+  type Operations,
+  type Report,
+  together,
+  verdictOf,
+  weekOf,
+} from "../task/report.ts";
+import type { Deps } from "./deps.ts";
+import { type Account, account } from "./reconcile.ts";
+import { planBetween } from "./reconcile-plan.ts";
+import { agentTallies, checkedSettings, queueFindings, queueReports } from "./reconcile-queues.ts";
+import {
+  type Format,
+  type Ledger,
+  LIST,
+  type Listed,
+  type Mark,
+  type Past,
+  partOf,
+  REPORTS,
+} from "./reports.ts";
+import { dispatchDue } from "./sweep.ts";
+
+/** How a report is written in each form. */
+export type Writers = Readonly<Record<Exclude<Format, "json">, (report: Report) => string>>;
+
+export interface ReconcileOptions {
+  readonly repair: boolean;
+  readonly writers: Writers;
+  /** How many lanes an agent has, where it is known: for its repairs. */
+  readonly lanes?: Readonly<Record<string, number>>;
+  readonly saveEvery?: number;
+}
+
+export interface Reconciled {
+  readonly report: Report;
+  readonly listed: Listed;
+  readonly documents: number;
+}
+
+/** For the webhook. */
+export function noticeOf({ listed, report }: Reconciled): Notice {
+  const { name, verdict, ok, figures } = listed;
+  const data = { name, verdict, ok, figures: { ...figures }, findings: { ...report.findings.counts } };
+  return { id: `report.${name}.${listed.stamp}`, type: "report.written", at: report.span.to, data };
+}
+
+const MOST_LISTED = 130;
+const MOST_PAST = 60;
+const TRENDS = 12;
+
+/**
+ * The whole of it: explains, repairs what is safe to repair, writes the week's and the month's report, and moves the
+ * checkpoint in the write that lists them. Undefined when the time was over: call it again.
+ */
+export async function reconcile(
+  deps: Deps,
+  stop: AbortSignal,
+  options: ReconcileOptions,
+): Promise<Reconciled | undefined> {
+  const { saveEvery } = options;
+  const result = await account(deps, stop, saveEvery === undefined ? {} : { saveEvery });
+  if (!result) return undefined;
+  const lagging = await ackLags(deps, result);
+  const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
+  const repairs = options.repair ? await repair(deps, findings, lagging.messages, options) : {};
+  return store(deps, result, findings, repairs, options.writers);
+}
+
+/** An earlier period once more, as the documents and streams are now. Nothing is kept, and nothing repaired. */
+export async function lookBack(
+  deps: Deps,
+  stop: AbortSignal,
+  { from, to }: { from: number; to: number },
+): Promise<Report | undefined> {
+  const plan = await planBetween(deps, from, to);
+  const result = await account(deps, stop, { plan });
+  if (!result) return undefined;
+  const lagging = await ackLags(deps, result);
+  const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
+  return reportOf(deps, result, findings, {}, {});
+}
+
+/** Settled messages that are still there, well after their holder said its last word. */
+async function ackLags(deps: Deps, { plan, lagging }: Account) {
+  const messages: { stream: string; seq: number }[] = [];
+  let findings: Findings["named"] = [];
+  for (const { queue: stream, seq, at, task } of lagging) {
+    const planned = plan.queues.find((one) => one.stream === stream);
+    if (!planned || plan.at - at < 2 * deps.settings.ackWait) continue;
+    const [there] = await deps.bus.survivors(planned.queue, seq, 1);
+    if (there?.seq !== seq) continue;
+    messages.push({ stream, seq });
+    const { agent } = planned.queue;
+    const detail = `task ${task} settled it at ${new Date(at).toISOString()}`;
+    findings = [...findings, { kind: "ack_lag", subject: `${stream}#${seq}`, agent, detail }];
+  }
+  return { messages, findings };
+}
+
+/** Only what any runner or dispatcher would do too. */
+async function repair(
+  deps: Deps,
+  findings: Findings,
+  lagging: readonly { stream: string; seq: number }[],
+  { lanes = {} }: ReconcileOptions,
+): Promise<Record<string, number>> {
+  const repairs: Record<string, number> = {};
+  for (const { stream, seq } of lagging) {
+    const queue = queueNamed(stream, deps.settings.namespace);
+    if (!queue) continue;
+    await deps.bus.remove(queue, seq);
+    repairs.acks_repeated = (repairs.acks_repeated ?? 0) + 1;
+  }
+  const stuck = findings.named.filter(({ kind }) => kind === "orphan" || kind === "overdue");
+  for (const agent of new Set(stuck.map((one) => one.agent))) {
+    const dispatched = await dispatchDue(deps, agent, undefined, { lanes: lanes[agent] ?? 1 });
+    if (dispatched > 0) repairs.tasks_dispatched = (repairs.tasks_dispatched ?? 0) + dispatched;
+  }
+  return repairs;
+}
+
+/** Until it is in the list; another reconciliation of the same plan may have been faster, with the same report. */
+async function store(
+  deps: Deps,
+  result: Account,
+  findings: Findings,
+  repairs: Record<string, number>,
+  writers: Writers,
+): Promise<Reconciled> {
+  const { plan } = result;
+  const span = { from: plan.from, to: plan.at };
+  for (;;) {
+    const record = await deps.store.getRecord(LIST);
+    const ledger: Ledger = record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
+    const isDone = ledger.lastRun === plan.run;
+    const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
+    const own = reportOf(deps, result, findings, repairs, ledger.counts ?? {});
+    const listed: Listed[] = [];
+    for (const name of [weekOf(span), monthOf(span)]) {
+      const before = ledger.reports.find((one) => one.name === name);
+      if (isDone && before) {
+        listed.push(before);
+        continue;
+      }
+      const text = before && (await deps.store.getPart(REPORTS, partOf(before, "json")));
+      const report = together(text === undefined ? undefined : (JSON.parse(text) as Report), {
+        ...own,
+        name,
+      });
+      const figures = figuresOf(report);
+      const trends = [
+        ...weeks
+          .filter((one) => one.name !== name)
+          .slice(0, TRENDS - 1)
+          .reverse(),
+        { name, figures },
+      ];
+      const whole: Report = {
+        ...report,
+        trends: trends.map((one) => ({ name: one.name, figures: one.figures })),
+      };
+      const { line: verdict, ok } = verdictOf(whole);
+      const one: Listed = {
+        name,
+        from: whole.span.from,
+        to: whole.span.to,
+        verdict,
+        ok,
+        stamp: plan.run,
+        figures,
+      };
+      for (const [format, text] of Object.entries(texts(whole, writers)))
+        await deps.store.putPart(REPORTS, partOf(one, format as Format), text);
+      listed.push(one);
+    }
+    const [week] = listed as [Listed];
+    const answer = { report: await readJson(deps, week), listed: week, documents: result.documents };
+    if (isDone) return answer;
+    const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
+    const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
+    const next: Ledger = {
+      reports: reports.slice(0, MOST_LISTED),
+      at: plan.at,
+      lastRun: plan.run,
+      counts: plan.counts,
+      marks: marksOf(result),
+      past: [...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST),
+    };
+    const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
+    if (written.kind === "written") return answer;
+  }
+}
+
+function reportOf(
+  deps: Deps,
+  result: Account,
+  findings: Findings,
+  repairs: Record<string, number>,
+  countsBefore: Readonly<Record<string, number>>,
+): Report {
+  const { plan, documents } = result;
+  const span = { from: plan.from, to: plan.at };
+  return {
+    v: 1,
+    name: weekOf(span),
+    namespace: deps.settings.namespace,
+    store: deps.store.name,
+    span,
+    runs: 1,
+    documents,
+    agents: agentTallies(result),
+    queues: queueReports(result),
+    findings: { counts: findings.counts, named: sorted(findings.named) },
+    repairs,
+    settings: checkedSettings(result, deps.settings),
+    operations: operationsOf(plan.counts, countsBefore),
+    trends: [],
+    writtenAt: deps.clock.now(),
+  };
+}
+
+function texts(report: Report, writers: Writers): Record<Format, string> {
+  return { json: JSON.stringify(report), md: writers.md(report), html: writers.html(report) };
+}
+
+async function readJson(deps: Deps, listed: Listed): Promise<Report> {
+  return JSON.parse((await deps.store.getPart(REPORTS, partOf(listed, "json"))) ?? "{}") as Report;
+}
+
+/** What the store was asked since the last time, by the functions' own count. */
+function operationsOf(
+  now: Readonly<Record<string, number>>,
+  before: Readonly<Record<string, number>>,
+): Operations {
+  const since = (name: string) => {
+    const key = series(`${name}_total`, {});
+    return Math.max(0, Math.round((now[key] ?? 0) - (before[key] ?? 0)));
+  };
+  return {
+    reads: since("store_reads"),
+    writes: since("store_writes"),
+    readMs: since("store_read_ms"),
+    writeMs: since("store_write_ms"),
+  };
+}
+
+function pastOf({ plan }: Account): Past {
+  return {
+    at: plan.at,
+    upTo: Object.fromEntries(plan.queues.map(({ stream, info }) => [stream, info.lastSeq])),
+  };
+}
+
+/** Where the next one begins. */
+function marksOf({ plan, books }: Account): Record<string, Mark> {
+  return Object.fromEntries(
+    plan.queues.map(({ stream, info }) => [
+      stream,
+      {
+        createdAt: info.createdAt,
+        consumerCreatedAt: info.consumer.createdAt,
+        upTo: info.lastSeq,
+        open: books.get(stream)?.ranges("queued", "in_flight") ?? [],
+      },
+    ]),
+  );
+}

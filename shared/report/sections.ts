@@ -1,0 +1,152 @@
+import type { Cost } from "../task/cost.ts";
+import { showDuration } from "../task/duration.ts";
+import { findingKinds } from "../task/findings.ts";
+import { number, type Report, verdictOf } from "../task/report.ts";
+import { storeCost, storePrices } from "../task/store-prices.ts";
+import { caught, type Histogram, percentile, published, type Tally, total } from "../task/tally.ts";
+
+/** A report as tables and lines, before it is HTML or Markdown. */
+export interface Section {
+  readonly title: string;
+  readonly lines?: readonly string[];
+  readonly head?: readonly string[];
+  readonly rows?: readonly (readonly string[])[];
+}
+
+export const dollars = (usd: number) => `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
+const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
+  turns === 0
+    ? "none"
+    : `${dollars(usd)} (${number(inputTokens + outputTokens)} tokens, ${number(turns)} turns)`;
+const date = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+const share = (part: number, whole: number) =>
+  whole === 0 ? "0 %" : `${((100 * part) / whole).toFixed(3)} %`;
+const ms = (value: number | undefined) =>
+  value === undefined
+    ? "-"
+    : value < 10_000
+      ? `${number(value)} ms`
+      : showDuration(Math.round(value / 1000) * 1000);
+const times = (histogram: Histogram) =>
+  [0.5, 0.95, 0.99].map((one) => ms(percentile(histogram, one))).join(" / ");
+
+/** Everything that is on a report, in its order. */
+export function sections(report: Report): Section[] {
+  const all = total(report.agents);
+  const columns: readonly (readonly [string, Tally])[] = [...Object.entries(report.agents), ["all", all]];
+  const byAgent = (
+    title: string,
+    rows: readonly (readonly [string, (tally: Tally) => string])[],
+  ): Section => ({
+    title,
+    head: ["", ...columns.map(([name]) => name)],
+    rows: rows.map(([label, cell]) => [label, ...columns.map(([, tally]) => cell(tally))]),
+  });
+  const count = (pick: (tally: Tally) => number) => (tally: Tally) => number(pick(tally));
+  return [
+    {
+      title: "Period",
+      lines: [
+        `${date(report.span.from)} to ${date(report.span.to)} UTC, ${number(report.runs)} ${report.runs === 1 ? "reconciliation" : "reconciliations"}, ${number(report.documents)} documents looked at.`,
+        `Namespace ${report.namespace}, documents in ${report.store}.`,
+      ],
+    },
+    byAgent("Exactly once", [
+      ["published", count(published)],
+      ["completed", count((t) => t.completed)],
+      ["duplicates caught by the stream's window", count((t) => t.duplicates.window)],
+      ["duplicates caught by the occupied subject", count((t) => t.duplicates.subject)],
+      [
+        "duplicates caught by the document",
+        count((t) => t.duplicates.document + t.skipped + t.classes.duplicate),
+      ],
+      ["duplicates caught by the API's key", count((t) => t.duplicates.key)],
+      ["duplicates that reached execution", count((t) => t.executedTwice)],
+      ["net duplication rate", (t) => share(t.executedTwice, t.completed)],
+      ["caught of all that was published", (t) => share(caught(t), published(t))],
+    ]),
+    byAgent("What became of every sequence", [
+      ...(Object.keys(all.classes) as (keyof Tally["classes"])[])
+        .filter((one) => all.classes[one] > 0 || one === "unexplained")
+        .map((one) => [one.replaceAll("_", " "), count((t) => t.classes[one])] as const),
+      ["of these open since an earlier report", count((t) => t.carriedOver)],
+    ]),
+    byAgent("Work", [
+      ["tasks that came", count((t) => t.created)],
+      ["executions started", count((t) => t.executions)],
+      ["retries", count((t) => t.retries)],
+      ["takeovers", count((t) => t.takeovers)],
+      ["redeliveries skipped", count((t) => t.skipped)],
+      ["dead letters", count((t) => t.failed)],
+      ["cancelled", count((t) => t.cancelled)],
+      ["queued, p50 / p95 / p99", (t) => times(t.queuedMs)],
+      ["run, p50 / p95 / p99", (t) => times(t.runMs)],
+    ]),
+    byAgent("Money", [
+      ["spent", (t) => money(t.spent)],
+      ["re-spent because of crashes, at most", (t) => money(t.respent)],
+      ["saved by the journal", (t) => money(t.saved)],
+    ]),
+    deadLetters(columns),
+    findings(report),
+    cost(report, all),
+    {
+      title: "Settings in force",
+      head: ["setting", "is", "should be", ""],
+      rows: report.settings.map(({ what, is, should, ok }) => [what, is, should, ok ? "ok" : "DIFFERS"]),
+    },
+    {
+      title: "Queues",
+      head: ["stream", "last sequence", "waiting", "in flight", "delivered", "ack floor"],
+      rows: report.queues.map((one) => [
+        one.stream,
+        ...[one.lastSeq, one.pending, one.inFlight, one.delivered, one.ackFloor].map(number),
+      ]),
+    },
+  ].filter(({ rows, lines }) => (rows?.length ?? 0) > 0 || (lines?.length ?? 0) > 0);
+}
+
+function deadLetters(columns: readonly (readonly [string, Tally])[]): Section {
+  const codes = [...new Set(columns.flatMap(([, tally]) => Object.keys(tally.deadLetters)))].sort();
+  return {
+    title: "Dead letters by reason",
+    head: ["", ...columns.map(([name]) => name)],
+    rows: codes.map((code) => [code, ...columns.map(([, tally]) => number(tally.deadLetters[code] ?? 0))]),
+  };
+}
+
+function findings({ findings: { counts, named }, repairs }: Report): Section {
+  const kinds = Object.entries(counts) as [keyof typeof findingKinds, number][];
+  const mended = Object.entries(repairs).map(
+    ([what, count]) => `${number(count)} ${what.replaceAll("_", " ")}`,
+  );
+  const lines = kinds.length === 0 ? ["None."] : [`Repaired: ${mended.join(", ") || "nothing"}.`];
+  return {
+    title: "Findings",
+    lines,
+    head: ["finding", "which", "detail", "what it means", "what Pawl did", "what is left to you"],
+    rows: named.map(({ kind, subject, detail }) => {
+      const { meaning, did, todo } = findingKinds[kind];
+      return [kind.replaceAll("_", " "), subject, detail, meaning, did, todo];
+    }),
+  };
+}
+
+function cost(report: Report, all: Tally): Section {
+  const { operations, store } = report;
+  const { reads, writes, readMs, writeMs } = operations;
+  const perTask = (value: number) => (all.completed === 0 ? "-" : (value / all.completed).toFixed(2));
+  const mean = writes === 0 ? 0 : writeMs / writes;
+  return {
+    title: "What exactly-once cost",
+    lines: [
+      `Store: ${number(reads)} reads and ${number(writes)} writes, ${dollars(storeCost(operations, store))} by prices of ${storePrices.date}.`,
+      `Per completed task: ${perTask(reads)} reads, ${perTask(writes)} writes, ${all.completed === 0 ? "-" : ms(Math.round((readMs + writeMs) / all.completed))} waiting for them (a write took ${mean.toFixed(1)} ms).`,
+      "By the functions' own count, which a process that is killed takes along.",
+    ],
+  };
+}
+
+export function headline(report: Report): string {
+  return verdictOf(report).line;
+}

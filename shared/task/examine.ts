@@ -1,0 +1,149 @@
+import { plus } from "./cost.ts";
+import type { HistoryEntry, Millis, Task } from "./document.ts";
+import type { Finding, FindingName } from "./findings.ts";
+import { type Entry, known } from "./journal.ts";
+import { lost } from "./ledger.ts";
+import { isFinal } from "./table.ts";
+import { addTime, type Counting } from "./tally.ts";
+
+export interface Span {
+  /** After this, up to and including that. */
+  readonly from: Millis;
+  readonly to: Millis;
+}
+
+/** Clocks of machines that are well may be apart by so much. */
+const CLOCK_SLACK = 5_000;
+/** A dispatcher comes every minute; after so long nobody came. */
+const OVERDUE = 15 * 60_000;
+
+/** What is wrong with a document by itself. `horizon`: how long after its end a message may come again. */
+export function examine(task: Task, now: Millis, horizon: number): Finding[] {
+  const findings: Finding[] = [];
+  const { id, agent, history } = task;
+  const find = (kind: FindingName, detail: string) => findings.push({ kind, subject: id, agent, detail });
+
+  const completions = completionsOf(task);
+  if (completions > 1) find("completed_twice", `${completions} completions are recorded`);
+  const claims = history.filter(({ event }) => CLAIMS.has(event)).map(({ fence }) => fence);
+  const twice = claims.find((fence, i) => claims.indexOf(fence) !== i);
+  if (twice !== undefined) find("executed_unfenced", `two holders were written under fence ${twice}`);
+  else if (task.executions > task.fence)
+    find("executed_unfenced", `${task.executions} executions were started, and ${task.fence} claims made`);
+
+  const back = history.find(
+    (entry, i) => i > 0 && entry.at < (history[i - 1] as HistoryEntry).at - CLOCK_SLACK,
+  );
+  if (back) {
+    const before = history[history.indexOf(back) - 1] as HistoryEntry;
+    find(
+      "clock_back",
+      `${back.by} wrote ${back.event} ${before.at - back.at} ms before ${before.by} wrote ${before.event}`,
+    );
+  }
+  if (isFinal(task) && "expiresAt" in task) {
+    const last = Math.max(task.createdAt, ...task.settled.map(({ at }) => at));
+    if (task.expiresAt - last < horizon)
+      find(
+        "ttl_short",
+        `it expires ${task.expiresAt - last} ms after its last message; ${horizon} ms are needed`,
+      );
+  }
+  if ((task.state === "scheduled" || task.state === "waiting") && (task.dueAt ?? now) < now - OVERDUE)
+    find("overdue", `it is ${task.state} and was due at ${new Date(task.dueAt as number).toISOString()}`);
+  if (task.state === "in_doubt") find("in_doubt", `effect ${task.effect}, try ${task.tries}`);
+  for (const { queue, seq } of task.settled.filter(({ outcome }) => outcome === "lost"))
+    find("message_lost", `sequence ${seq} of ${queue}`);
+  return findings;
+}
+
+/** What is wrong with its journal. */
+export function examineJournal({ id, agent, journaled, epoch }: Task, entries: readonly Entry[]): Finding[] {
+  const finding = (kind: FindingName, detail: string): Finding => ({ kind, subject: id, agent, detail });
+  if (entries.length < journaled && epoch === 0)
+    return [
+      finding("journal_missing", `its document says ${journaled} entries, and there are ${entries.length}`),
+    ];
+  try {
+    known(entries);
+    return [];
+  } catch {
+    const begun = new Set(entries.flatMap((one) => (one.kind === "intent" ? [one.key] : [])));
+    const keys = entries.flatMap((one) => (one.kind === "receipt" && !begun.has(one.key) ? [one.key] : []));
+    return [finding("receipt_without_intent", keys.slice(0, 5).join(", "))];
+  }
+}
+
+const CLAIMS = new Set(["claim", "takeover", "adopt"]);
+const ENDS = new Set(["complete", "retry", "hold", "handOff", "sleep", "wait", "doubt", "fail", "cancel"]);
+const DISPATCHES = new Set(["submit", "dispatch", "wake", "redrive", "resolve", "requeue"]);
+
+/** One result is kept: nothing leaves `completed`, so there is one completion at most. */
+function completionsOf({ history, settled }: Task): number {
+  const events = history.filter(({ event }) => event === "complete").length;
+  return Math.max(events, settled.filter(({ outcome }) => outcome === "completed").length);
+}
+
+/** Adds what a task did in a period. Its history has when; what it no longer has is taken from its counters. */
+export function countTask(tally: Counting, task: Task, span: Span, entries: readonly Entry[]): void {
+  const isIn = (at: Millis) => at > span.from && at <= span.to;
+  const events = task.history.filter(({ at }) => isIn(at));
+  const times = (event: string) => events.filter((one) => one.event === event).length;
+  const isNew = isIn(task.createdAt);
+  if (isNew) tally.created++;
+  // A history keeps its newest entries: of a task that is older than it, what fell out is not counted.
+  const { publishDuplicates: duplicates } = task;
+  for (const layer of ["window", "subject", "document", "key"] as const) {
+    const seen = events.filter(({ event, note }) => event === "publishDuplicate" && note === layer).length;
+    tally.duplicates[layer] += isNew ? (duplicates[layer] ?? 0) : seen;
+  }
+  tally.skipped += isNew ? task.redeliveriesSkipped : times("skip");
+  tally.executions += isNew ? task.executions : starts(events);
+  tally.executedTwice += isNew || times("complete") > 0 ? Math.max(0, completionsOf(task) - 1) : 0;
+  tally.takeovers += times("takeover");
+  tally.retries += times("retry") + times("hold");
+  tally.writes += events.length;
+  countTimes(tally, task.history, isIn);
+  const end = task.history.findLast(({ state }, i, all) => state !== all[i - 1]?.state);
+  if (!isFinal(task) || !end || !isIn(end.at)) return;
+  if (task.state === "completed" || task.state === "failed" || task.state === "cancelled")
+    tally[task.state]++;
+  if (task.state === "failed")
+    tally.deadLetters[task.error.code] = (tally.deadLetters[task.error.code] ?? 0) + 1;
+  // What it cost is counted when it is over, in one period only.
+  tally.spent = plus(tally.spent, task.spent);
+  tally.saved = plus(tally.saved, task.saved);
+  tally.respent = plus(tally.respent, lost(entries));
+  tally.writes += task.journaled;
+}
+
+/** A claim starts its handler, or a `start` that follows it does. */
+function starts(events: readonly HistoryEntry[]): number {
+  let count = 0;
+  let isCounted = false;
+  for (const { event } of events) {
+    if (event === "takeover") isCounted = false;
+    else if (event === "claim" || event === "adopt" || (event === "start" && !isCounted)) {
+      count++;
+      isCounted = event !== "start";
+    }
+  }
+  return count;
+}
+
+function countTimes(tally: Counting, history: readonly HistoryEntry[], isIn: (at: Millis) => boolean): void {
+  let sent: Millis | undefined;
+  let begun: Millis | undefined;
+  for (const { event, at } of history) {
+    if (DISPATCHES.has(event)) sent = at;
+    if (CLAIMS.has(event) || event === "start") {
+      if (sent !== undefined && isIn(at)) addTime(tally.queuedMs, at - sent);
+      sent = undefined;
+      begun = at;
+    }
+    if (ENDS.has(event)) {
+      if (begun !== undefined && isIn(at)) addTime(tally.runMs, at - begun);
+      begun = undefined;
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import type { SettledAs } from "./document.ts";
+
+/** What became of one stream sequence. */
+export const CLASSES = [
+  "unexplained",
+  "completed",
+  "failed",
+  "cancelled",
+  "rescheduled",
+  "waiting",
+  "in_doubt",
+  "duplicate",
+  "conflict",
+  "lost",
+  "in_flight",
+  "queued",
+] as const satisfies readonly (SettledAs | "unexplained" | "in_flight" | "queued")[];
+export type SequenceClass = (typeof CLASSES)[number];
+
+/** From and to, both inside. */
+export type Range = readonly [number, number];
+
+/** The sequences of one queue that a reconciliation has to explain. */
+export interface Period {
+  /** Those after `after` and up to `upTo`… */
+  readonly after: number;
+  readonly upTo: number;
+  /** …and older ones that were still open the last time. */
+  readonly open: readonly Range[];
+}
+
+/**
+ * A class and an owner for every sequence of a period: five bytes each, whatever its tasks are. Owners are hashes of
+ * task ids, to notice a sequence that two documents claim.
+ */
+export class SequenceBook {
+  readonly period: Period;
+  readonly #classes: Uint8Array;
+  readonly #owners: Uint32Array;
+  /** Where the open ones are, after those of the period. */
+  readonly #places = new Map<number, number>();
+  /** Messages that are there and were explained before: their acks were lost. */
+  readonly #older = new Set<number>();
+
+  constructor(period: Period, kept?: { readonly classes: Uint8Array; readonly owners: Uint32Array }) {
+    this.period = period;
+    let size = period.upTo - period.after;
+    for (const [from, to] of period.open)
+      for (let seq = from; seq <= to; seq++) this.#places.set(seq, size++);
+    this.#classes = kept?.classes ?? new Uint8Array(size);
+    this.#owners = kept?.owners ?? new Uint32Array(size);
+  }
+
+  get size(): number {
+    return this.#classes.length;
+  }
+
+  /** For keeping it beside the store until the reconciliation goes on. */
+  get kept(): { readonly classes: Uint8Array; readonly owners: Uint32Array } {
+    return { classes: this.#classes, owners: this.#owners };
+  }
+
+  /** The message is there. Whatever a document says of it later counts more. */
+  present(seq: number, as: "queued" | "in_flight"): void {
+    const place = this.#place(seq);
+    if (place === undefined && seq <= this.period.upTo) this.#older.add(seq);
+    if (place !== undefined && this.#classes[place] === 0) this.#classes[place] = CLASSES.indexOf(as);
+  }
+
+  isPresent(seq: number): boolean {
+    const place = this.#place(seq);
+    if (place === undefined) return this.#older.has(seq);
+    return (this.#classes[place] as number) >= CLASSES.indexOf("in_flight");
+  }
+
+  /** A document has settled it. False when another document had. */
+  settle(seq: number, as: SettledAs, owner: string): boolean {
+    const place = this.#place(seq);
+    this.#older.delete(seq);
+    if (place === undefined) return true;
+    const mine = hashOf(owner);
+    const before = this.#owners[place] as number;
+    if (before !== 0 && before !== mine) return false;
+    this.#owners[place] = mine;
+    this.#classes[place] = CLASSES.indexOf(as);
+    return true;
+  }
+
+  counts(): Record<SequenceClass, number> {
+    const counts = new Array<number>(CLASSES.length).fill(0);
+    for (const one of this.#classes) counts[one] = (counts[one] as number) + 1;
+    return Object.fromEntries(CLASSES.map((name, i) => [name, counts[i]])) as Record<SequenceClass, number>;
+  }
+
+  /** Sequences of these classes, in order, as ranges. */
+  ranges(...classes: readonly SequenceClass[]): Range[] {
+    const wanted = new Set(classes.map((one) => CLASSES.indexOf(one)));
+    const found: [number, number][] = [];
+    const add = (seq: number, place: number) => {
+      if (!wanted.has(this.#classes[place] as number)) return;
+      const last = found.at(-1);
+      if (last && last[1] === seq - 1) last[1] = seq;
+      else found.push([seq, seq]);
+    };
+    for (const [seq, place] of [...this.#places].sort(([a], [b]) => a - b)) add(seq, place);
+    for (let seq = this.period.after + 1; seq <= this.period.upTo; seq++)
+      add(seq, seq - this.period.after - 1);
+    return found;
+  }
+
+  #place(seq: number): number | undefined {
+    if (seq > this.period.after && seq <= this.period.upTo) return seq - this.period.after - 1;
+    return this.#places.get(seq);
+  }
+}
+
+export function countOf(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+}
+
+/** "3, 7-12, …" */
+export function showRanges(ranges: readonly Range[], most = 10): string {
+  const shown = ranges.slice(0, most).map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+  return ranges.length > most ? `${shown.join(", ")}, … (${countOf(ranges)} in all)` : shown.join(", ");
+}
+
+/** FNV-1a; never 0, which stands for nobody. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0 || 1;
+}

@@ -1,0 +1,94 @@
+import { fileURLToPath } from "node:url";
+import { Kvm } from "@nats-io/kv";
+import { expect, test } from "vitest";
+import { loadTasks } from "../../bench/load.ts";
+import { planOrResume } from "../../shared/journey/reconcile-plan.ts";
+import { reconcile } from "../../shared/journey/reconcile-report.ts";
+import { readReport } from "../../shared/journey/reports.ts";
+import { writers } from "../../shared/report/writers.ts";
+import type { Report } from "../../shared/task/report.ts";
+import { startProcess } from "../support/runners.ts";
+import { testNats, wired, world } from "../support/stores.ts";
+
+const CHILD = fileURLToPath(new URL("../support/reconcile-child.ts", import.meta.url));
+const KILLS = 10;
+const TASKS = 20_000;
+
+test("killed at ten random points and started again, it makes the same report, byte for byte", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  const { namespace } = w.config.settings;
+  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, TASKS);
+  const bucket = await new Kvm(deps.nc).open(`${namespace}-tasks`);
+  // Something to be found, at both ends and in the middle.
+  for (const seq of [3, 6_000, 6_001, 11_999]) await bucket.purge(`task.task-${seq}`);
+  await planOrResume(deps);
+  const plan = (await deps.store.getRecord("reconcile-progress"))?.text as string;
+
+  let kills = 0;
+  let resumed = 0;
+  for (let isDone = false; !isDone; ) {
+    const child = startProcess([CHILD], w.env);
+    if (kills < KILLS) {
+      await child.says(new RegExp(`^page ${1 + Math.floor(Math.random() * 6)}\\.`));
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+      await child.kill("SIGKILL");
+      kills++;
+    } else expect(await child.exited).toBe(0);
+    if (child.text().includes("reconcile.resumed")) resumed++;
+    isDone = child.text().includes("done ");
+  }
+  expect(kills).toBe(KILLS);
+  // It did not begin anew each time.
+  expect(resumed).toBeGreaterThan(0);
+  const killed = await texts();
+
+  // The same plan once more, in one go.
+  await bucket.purge("record.reports");
+  const seen = await deps.store.getRecord("reconcile-progress");
+  await deps.store.putRecord("reconcile-progress", plan, seen?.revision);
+  await reconcile(deps, new AbortController().signal, { repair: false, writers });
+  expect(await texts()).toEqual(killed);
+  expect(killed.json.findings.named.map(({ detail }) => detail)).toEqual(["sequences 3, 6000-6001, 11999"]);
+  expect(killed.json.documents).toBe(TASKS - 4);
+
+  /** Apart from when it was written. */
+  async function texts() {
+    const json = JSON.parse((await readReport(deps.store, "json")).text) as Report;
+    const at = new Date(json.writtenAt).toISOString();
+    const { text: html } = await readReport(deps.store, "html");
+    const { text: md } = await readReport(deps.store, "md");
+    return { json: { ...json, writtenAt: 0 }, html: html.replaceAll(at, ""), md };
+  }
+}, 120_000);
+
+test("out of time it keeps what it found, and the next call goes on; two at once make one report", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  const { namespace } = w.config.settings;
+  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, 3_000);
+  const stop = new AbortController();
+  let pages = 0;
+  const list: typeof deps.store.list = (...args) => {
+    if (++pages === 3) stop.abort();
+    return deps.store.list(...args);
+  };
+  const options = { repair: true, writers };
+  expect(await reconcile({ ...deps, store: { ...deps.store, list } }, stop.signal, options)).toBeUndefined();
+  expect(await deps.store.getRecord("reports")).toBeUndefined();
+
+  pages = 0;
+  const going = { ...deps, store: { ...deps.store, list } };
+  const both = await Promise.all([
+    reconcile(going, new AbortController().signal, options),
+    reconcile(deps, new AbortController().signal, options),
+  ]);
+  for (const done of both)
+    expect(done?.listed.verdict).toBe("All 3,000 sequences explained; nothing completed twice.");
+  expect(deps.logged.filter(({ event }) => event === "reconcile.resumed")).toHaveLength(2);
+  const ledger = JSON.parse((await deps.store.getRecord("reports"))?.text ?? "") as { past: unknown[] };
+  expect(ledger.past).toHaveLength(1);
+  expect(both[0]?.report.runs).toBe(1);
+});

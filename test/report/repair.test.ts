@@ -1,0 +1,111 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { lookBack } from "../../shared/journey/reconcile-report.ts";
+import type { Task } from "../../shared/task/document.ts";
+import { streamName } from "../../shared/task/names.ts";
+import { verdictOf } from "../../shared/task/report.ts";
+import { total } from "../../shared/task/tally.ts";
+import { agentOf, bench } from "../support/bench.ts";
+import { namesOf, reconciled } from "../support/reconciling.ts";
+import { testNats } from "../support/stores.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const later = (ms: number) => ({ now: () => Date.now() + ms });
+
+test("an orphan is dispatched again, unless told not to; what was lost stays named, and is explained", async () => {
+  let runs = 0;
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => ++runs),
+  );
+  const { clock } = b.deps;
+  await b.submit({}, { id: "t" });
+  // Taken, handed back, and then its message is deleted: its document knows the sequence.
+  const found = await b.deps.store.get("t");
+  const task = { ...(found?.task as Task), seq: 1, stamp: "x" } as Task;
+  await b.deps.store.replace(task, found?.revision ?? "");
+  await (await jetstreamManager(b.deps.nc)).streams.deleteMessage(streamName(b.queue), 1);
+  Object.assign(b.deps, { clock: { ...clock, ...later(600_000) } });
+
+  const looked = await reconciled(b.deps);
+  expect(looked.report.repairs).toEqual({});
+  expect(namesOf(looked)).toEqual([`unexplained ${streamName(b.queue)}#1`, "orphan t"]);
+  expect(looked.listed).toMatchObject({
+    ok: false,
+    verdict: "1 of 1 sequences are NOT explained; nothing completed twice.",
+  });
+  expect((await b.task("t")).dispatches).toBe(1);
+
+  Object.assign(b.deps, { clock: { ...clock, ...later(1_200_000) } });
+  const mended = await reconciled(b.deps, { repair: true });
+  expect(mended.report.repairs).toEqual({ tasks_dispatched: 1 });
+  expect(await b.task("t")).toMatchObject({ state: "dispatched", dispatches: 2 });
+  expect((await b.task("t")).settled).toMatchObject([{ seq: 1, outcome: "lost" }]);
+  expect(await b.drain()).toEqual({ completed: 1 });
+  expect(runs).toBe(1);
+});
+
+test("a settled message whose ack was lost is deleted; the work is not done again", async () => {
+  let runs = 0;
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => ++runs),
+  );
+  const { clock } = b.deps;
+  await b.submit({}, { id: "t" });
+  const delivery = await b.deps.bus.pull(b.queue, 1_000).delivery;
+  const { handle } = await import("../../shared/journey/handle.ts");
+  if (!delivery) throw new Error("nothing was delivered");
+  const deaf = { ...delivery, ack: async () => {} };
+  const agent = agentOf(() => ++runs);
+  expect(await handle(deaf, b.queue, agent, new AbortController().signal, b.deps)).toMatchObject({
+    as: "completed",
+  });
+  Object.assign(b.deps, { clock: { ...clock, ...later(600_000) } });
+  expect(namesOf(await reconciled(b.deps))).toEqual([`ack_lag ${streamName(b.queue)}#1`]);
+  expect((await b.deps.bus.inspect(b.queue)).messages).toBe(1);
+  // A week later it is still there, and now it may be mended.
+  const mended = await reconciled(b.deps, { repair: true });
+  expect(mended.report.repairs).toEqual({ acks_repeated: 1 });
+  expect((await b.deps.bus.inspect(b.queue)).messages).toBe(0);
+  expect(await b.drain()).toEqual({});
+  expect(runs).toBe(1);
+  expect(total(mended.report.agents).classes).toMatchObject({ completed: 1, unexplained: 0 });
+});
+
+test("an earlier period can be looked at again, and nothing is kept of that", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+  );
+  const run = async (...ids: string[]) => {
+    for (const id of ids) await b.submit({}, { id });
+    await b.drain();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  await run("a", "b");
+  const first = await reconciled(b.deps);
+  await run("c", "d", "e");
+  const second = await reconciled(b.deps);
+  await run("f");
+  const before = await b.deps.store.getRecord("reports");
+  const look = (from: number, to: number) =>
+    lookBack(b.deps, new AbortController().signal, { from, to }).then(
+      (report) => report && verdictOf(report),
+    );
+  const { to: one } = first.report.span;
+  const { to: two } = second.report.span;
+  expect(await look(one, two)).toMatchObject({ sequences: 3, ok: true });
+  expect(await look(0, one)).toMatchObject({ sequences: 2, ok: true });
+  expect(await look(two, Date.now() + 1_000)).toMatchObject({ sequences: 1, ok: true });
+  expect(await b.deps.store.getRecord("reports")).toEqual(before);
+});
