@@ -1,7 +1,6 @@
 import { agents } from "pawl:agents";
-import { noticeOf, reconcile } from "../shared/journey/reconcile-report.ts";
+import { reconcile } from "../shared/journey/reconcile-report.ts";
 import { writers } from "../shared/report/writers.ts";
-import { messageOf } from "../shared/task/errors.ts";
 import type { Job } from "./run.ts";
 
 const lanes = Object.fromEntries(agents.map((agent) => [agent.name, agent.lanes]));
@@ -16,9 +15,6 @@ export const job: Job = {
       deps.wake?.("reconcile");
       return { finished: false };
     }
-    await deps.notify?.(noticeOf(done)).catch((error: unknown) => {
-      deps.log("warn", "webhook.failed", { reason: messageOf(error) });
-    });
     const { name, verdict, ok } = done.listed;
     return { finished: true, report: name, ok, verdict, documents: done.documents };
   },

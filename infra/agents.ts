@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
+import { acceptedInput } from "../shared/journey/run.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/cron.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
 import type { JsonObject } from "../shared/task/json.ts";
@@ -68,14 +69,15 @@ export async function loadAgent(name: string, folder: string): Promise<Agent> {
   if (module.default?.kind !== "pawl.agent") {
     throw new PawlError("agent_invalid", `${file} has no default export made by defineAgent({…})`);
   }
-  checkSchedules(file, name, module.default);
+  await checkSchedules(file, name, module.default);
   return module.default;
 }
 
 /** Here and not in defineAgent: a function that runs an agent needs no calendar. */
-function checkSchedules(file: string, agent: string, { schedules }: Agent): void {
-  for (const schedule of schedules) {
-    const problem = cronProblem(schedule);
+async function checkSchedules(file: string, agent: string, definition: Agent): Promise<void> {
+  for (const schedule of definition.schedules) {
+    const input = await acceptedInput(definition, schedule.input);
+    const problem = cronProblem(schedule) ?? ("problem" in input ? input.problem.message : undefined);
     if (problem) {
       const { name, cron, timezone } = schedule;
       throw new PawlError(

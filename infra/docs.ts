@@ -3,8 +3,10 @@
  * "<!-- end NAME -->". With --check it changes nothing and ends with 1 if something is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { counters } from "../shared/task/counters.ts";
 import { showDuration } from "../shared/task/duration.ts";
 import { errorKinds } from "../shared/task/errors.ts";
+import { findingKinds } from "../shared/task/findings.ts";
 import { defaults, settingRules, settingVariables, takeoverWait, timing } from "../shared/task/settings.ts";
 import { type Transition, transitions } from "../shared/task/table.ts";
 
@@ -83,10 +85,33 @@ function times(): string {
   );
 }
 
+function counted(): string {
+  return table(
+    ["counter", "counts"],
+    Object.entries(counters).map(([name, meaning]) => [`\`pawl_${name}_total\``, meaning]),
+  );
+}
+
+function findings(): string {
+  const severity = { broken: "a promise did not hold", look: "somebody has to look", note: "good to know" };
+  return table(
+    ["finding", "how bad", "what it means", "what Pawl did", "what you do"],
+    Object.entries(findingKinds).map(([name, kind]) => [
+      `\`${name}\``,
+      severity[kind.severity],
+      kind.meaning,
+      kind.did,
+      kind.todo,
+    ]),
+  );
+}
+
 const parts: Record<string, Record<string, () => string>> = {
   "docs/lifecycle.md": { diagram, events },
   "docs/errors.md": { errors },
   "docs/settings.md": { variables, times, checks },
+  "docs/api.md": { counters: counted },
+  "docs/operator.md": { findings },
 };
 
 const stale: string[] = [];

@@ -3,9 +3,11 @@ import type { Config } from "../../functions/config.ts";
 import { type Wired, wire } from "../../functions/wire.node.ts";
 import { redrive } from "../../shared/journey/operate.ts";
 import type { Failed } from "../../shared/task/document.ts";
-import { isPawlError, messageOf, PawlError } from "../../shared/task/errors.ts";
+import { errorKinds, isPawlError, messageOf, PawlError } from "../../shared/task/errors.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
 import { logger, say, sayJson } from "./output.ts";
+import { rawLines, rawText } from "./raw.ts";
+import { fieldLines, journalFacts, journalLines, journalOf, short, taskNamed, time } from "./status.ts";
 import { row } from "./tasks.ts";
 
 interface Which {
@@ -36,7 +38,28 @@ export function addDlq(program: Command, config: () => Config): void {
         else say(row(task));
       }
       if (!which.json)
-        say(count === 0 ? "no dead letters" : `${count} dead letters; see one: pawl status <id>`);
+        say(count === 0 ? "no dead letters" : `${count} dead letters; see one: pawl dlq show <id>`);
+    });
+
+  dlq
+    .command("show")
+    .description("show one: why it failed, what it was given, how far it came, and a message that is no task")
+    .argument("<id>", "the task's id")
+    .option("--json", "the whole document in JSON")
+    .addHelpText("after", "\nExample:\n  pawl dlq show order-7")
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      checkTaskId(id);
+      await using deps = await wire(config(), logger(json));
+      const task = await taskNamed(id, deps);
+      if (task.state !== "failed")
+        throw new PawlError(
+          "illegal_transition",
+          `Task ${id} is ${task.state}: only what failed is a dead letter`,
+        );
+      const journal = await journalOf(task, deps);
+      const raw = task.raw && { raw: { ...task.raw, text: rawText(task.raw) } };
+      if (json) sayJson({ ...task, ...raw, journal: journal && journalFacts(journal) });
+      else for (const line of [...letterLines(task), ...(journal ? journalLines(journal) : [])]) say(line);
     });
 
   dlq
@@ -72,6 +95,29 @@ export function addDlq(program: Command, config: () => Config): void {
         if (done.refused.length > 0) process.exitCode = 1;
       },
     );
+}
+
+function letterLines(task: Failed): string[] {
+  const { id, agent, lane, error, lastError, attempts, executions, dispatches, input, raw } = task;
+  // What a spent task failed with at last was thrown by its handler; the word for it has no stack of its own.
+  const stack = (error.stack ?? lastError?.stack ?? "").split("\n").filter((line) => line.trim() !== "");
+  return [
+    ...fieldLines([
+      ["task", id],
+      ["agent", `${agent}, lane ${lane}`],
+      ["failed", time(task.updatedAt)],
+      ["reason", `${error.code}: ${error.message}`],
+    ]),
+    ...stack.map((line) => `  ${line.trim()}`),
+    ...fieldLines([
+      ["phase", error.phase],
+      ["attempts", `${attempts} failures, ${executions} executions, ${dispatches} dispatches`],
+      ["input", raw ? undefined : short(input)],
+      ["to do", `${errorKinds[error.code].remedy} (docs/errors.md#${error.code})`],
+      ["again", raw ? undefined : `pawl dlq redrive ${id}`],
+    ]),
+    ...(raw ? rawLines(raw) : []),
+  ];
 }
 
 async function redriveAll(

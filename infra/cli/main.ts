@@ -1,18 +1,24 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/config.ts";
+import { addAgents } from "./agents.ts";
 import { addBuild } from "./build.ts";
+import { addDemo } from "./demo.ts";
 import { addDeploy } from "./deploy.ts";
 import { addDev } from "./dev.ts";
 import { addDlq } from "./dlq.ts";
+import { addEvents } from "./events.ts";
 import { addNew } from "./new.ts";
 import { addOperate } from "./operate.ts";
 import { sayError, sayJson } from "./output.ts";
+import { addReconcile } from "./reconcile.ts";
+import { addReport } from "./report.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addSubmit } from "./submit.ts";
 import { addTasks } from "./tasks.ts";
 import { addToken } from "./token.ts";
+import { addTop } from "./top.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -30,6 +36,9 @@ Environment:
   ANTHROPIC_API_KEY               for agents that ask a model (ANTHROPIC_BASE_URL: another address)
   PAWL_NAMESPACE                  prefix of streams, subjects and collections (pawl)
   PAWL_WAKE_URL, PAWL_RUN_SECRET  where a submit wakes the agent's function, and what it asks for
+  PAWL_WEBHOOK_URL, PAWL_WEBHOOK_SECRET  who is told of tasks that failed, wait or are in doubt
+  PAWL_CORS_ORIGIN                the one origin that browsers may call the API from
+  PAWL_RATE_LIMIT                 requests a minute that one token may make of the API (600)
   PAWL_AGENTS_DIR                 folder of agent files (agents/)
 Timing and limits, with their defaults: docs/settings.md
 
@@ -56,14 +65,20 @@ const config = () => configFrom(process.env);
 addRun(program, config);
 addSubmit(program, config);
 addStatus(program, config);
+addEvents(program, config);
 addTasks(program, config);
+addAgents(program, config);
+addTop(program, config);
 addDlq(program, config);
 addOperate(program, config);
+addReconcile(program, config);
+addReport(program, config);
 addToken(program, config);
 addNew(program);
 addBuild(program);
 addDeploy(program);
 addDev(program);
+addDemo(program);
 
 try {
   await program.parseAsync();

@@ -38,9 +38,14 @@ export function addReconcile(program: Command, config: () => Config): void {
       process.once("SIGINT", () => stop.abort());
       const known = await knownAgents(agentsFolder(), "skip-broken");
       const lanes = Object.fromEntries(known.map((agent) => [agent.name, agent.lanes]));
+      const onProgress = (documents: number) => {
+        if (process.stderr.isTTY) process.stderr.write(`\r${documents} documents `);
+      };
       const report = period
         ? await lookBack(deps, stop.signal, period)
-        : (await reconcile(deps, stop.signal, { repair: options.repair, writers, lanes }))?.report;
+        : (await reconcile(deps, stop.signal, { repair: options.repair, writers, lanes, onProgress }))
+            ?.report;
+      if (process.stderr.isTTY) process.stderr.write("\n");
       if (!report) {
         say("stopped: call it again, and it goes on");
         process.exitCode = 130;

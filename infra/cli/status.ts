@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
+import type { Deps } from "../../shared/journey/deps.ts";
 import { readJournal } from "../../shared/journey/journal.ts";
 import type { Cost } from "../../shared/task/cost.ts";
-import type { InDoubt, Task, Waiting } from "../../shared/task/document.ts";
+import type { HistoryEntry, InDoubt, Task, Waiting } from "../../shared/task/document.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import type { Entry, Head } from "../../shared/task/journal.ts";
 import { lost } from "../../shared/task/ledger.ts";
@@ -20,18 +21,36 @@ export function addStatus(program: Command, config: () => Config): void {
     .action(async (id: string, options: { json?: boolean }) => {
       checkTaskId(id);
       await using deps = await wire(config(), logger(options.json ?? false));
-      const found = await deps.store.get(id);
-      if (!found) {
-        const where = `namespace ${deps.settings.namespace} of ${deps.store.name}`;
-        throw new PawlError("task_unknown", `No task ${id} in ${where}`);
-      }
-      const journal = await readJournal(id, () => {}, deps);
-      if (options.json)
-        sayJson({ ...found.task, journal: journal && { ...journal.head, lost: lost(journal.entries) } });
+      const task = await taskNamed(id, deps);
+      const journal = await journalOf(task, deps);
+      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal) });
       else {
-        for (const line of [...lines(found.task), ...(journal ? journalLines(journal) : [])]) say(line);
+        for (const line of [...lines(task), ...(journal ? journalLines(journal) : [])]) say(line);
       }
     });
+}
+
+export async function taskNamed(id: string, deps: Deps): Promise<Task> {
+  const found = await deps.store.get(id);
+  if (found) return found.task;
+  const where = `namespace ${deps.settings.namespace} of ${deps.store.name}`;
+  throw new PawlError("task_unknown", `No task ${id} in ${where}`);
+}
+
+interface Journal {
+  readonly head: Head;
+  readonly entries: readonly Entry[];
+}
+
+/** None of another task that had the id before, nor of before a redrive from scratch. */
+export async function journalOf({ id, createdAt, epoch }: Task, deps: Deps): Promise<Journal | undefined> {
+  const found = await readJournal(id, () => {}, deps);
+  return found?.head.born === createdAt && found.head.epoch === epoch ? found : undefined;
+}
+
+/** A journal for machines. */
+export function journalFacts({ head, entries }: Journal) {
+  return { ...head, lost: lost(entries) };
 }
 
 function waitingLine({ id, waitingFor, summary }: Waiting): string {
@@ -46,7 +65,7 @@ function doubtLine({ id, effect }: InDoubt): string {
 }
 
 /** What was done, what it cost, and what the journal saved. */
-function journalLines({ head, entries }: { head: Head; entries: readonly Entry[] }): string[] {
+export function journalLines({ head, entries }: Journal): string[] {
   const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
     `${turns} turns, ${inputTokens} + ${outputTokens} tokens, $${usd.toFixed(4)}`;
   const costs: [string, Cost, string][] = [
@@ -66,13 +85,24 @@ function journalLines({ head, entries }: { head: Head; entries: readonly Entry[]
 
 const SHOWN = 30;
 
+export const time = (at: number) => new Date(at).toISOString();
+
+export function short(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 500 ? `${text.slice(0, 500)}… (--json shows all)` : text;
+}
+
+/** A name and a value in each line; what has no value is left out. */
+export function fieldLines(rows: readonly (readonly [string, string | undefined])[]): string[] {
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(11)} ${value}`]));
+}
+
+export function historyLine({ at, event, state, fence, by, note }: HistoryEntry): string {
+  return `${time(at)}  ${event.padEnd(16)} ${state.padEnd(10)} fence ${fence}  ${by}${note ? `  ${note}` : ""}`;
+}
+
 function lines(task: Task): string[] {
-  const time = (at: number) => new Date(at).toISOString();
-  const short = (value: unknown) => {
-    const text = JSON.stringify(value);
-    return text.length > 500 ? `${text.slice(0, 500)}… (--json shows all)` : text;
-  };
-  const rows: [string, string | undefined][] = [
+  const fields = fieldLines([
     ["task", task.id],
     ["agent", `${task.agent}, lane ${task.lane}`],
     ["state", task.state],
@@ -102,13 +132,6 @@ function lines(task: Task): string[] {
       task.state === "failed" && task.raw ? `${task.raw.bytes} bytes on ${task.raw.subject}` : undefined,
     ],
     ["settled", task.settled.map((one) => `${one.queue}#${one.seq} ${one.outcome}`).join(", ") || "none"],
-  ];
-  const fields = rows.flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name.padEnd(11)} ${value}`],
-  );
-  const history = task.history.map(
-    ({ at, event, state, fence, by, note }) =>
-      `  ${time(at)}  ${event.padEnd(16)} ${state.padEnd(10)} fence ${fence}  ${by}${note ? `  ${note}` : ""}`,
-  );
-  return [...fields, "history", ...history];
+  ]);
+  return [...fields, "history", ...task.history.map((entry) => `  ${historyLine(entry)}`)];
 }

@@ -9,7 +9,11 @@ import { fileURLToPath } from "node:url";
 import { configFrom } from "../../functions/config.ts";
 import { type Wired, wire } from "../../functions/wire.node.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
+import { reconcile } from "../../shared/journey/reconcile-report.ts";
+import { readReport } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
+import { sections } from "../../shared/report/sections.ts";
+import { writers } from "../../shared/report/writers.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { printable } from "../cli/output.ts";
 import { HOW_TO_GET, startEmulator } from "../local/emulator.ts";
@@ -60,7 +64,7 @@ const caught = { window: 0, subject: 0, document: 0, key: 0 };
 await afterTheWork(deps);
 await inTheWork(deps);
 await publishedAgain(deps);
-process.exitCode = await verdict(deps);
+process.exitCode = Math.max(await verdict(deps), await reported(deps));
 await rm(folder, { recursive: true, force: true });
 
 async function afterTheWork(deps: Wired): Promise<void> {
@@ -146,6 +150,23 @@ async function verdict(deps: Wired): Promise<number> {
   );
   say(ok ? "Every task was done exactly once." : "That is a bug in Pawl: please report it with this output.");
   return ok ? 0 : 1;
+}
+
+/** What an agent author reads on Monday, here after a minute. */
+async function reported(deps: Wired): Promise<number> {
+  const done = await reconcile(deps, new AbortController().signal, { repair: true, writers });
+  if (!done) return 1;
+  const { text } = await readReport(deps.store, "html", done.listed.name);
+  const file = join(await mkdtemp(join(tmpdir(), "pawl-report-")), `${done.listed.name}.html`);
+  await writeFile(file, text);
+  const shown = new Set(["Exactly once", "What became of every sequence", "Money"]);
+  say(`\nThe report of ${done.listed.name}: ${done.listed.verdict}`);
+  for (const { title, rows = [] } of sections(done.report).filter((one) => shown.has(one.title))) {
+    say(`  ${title}`);
+    for (const [label = "", , all = ""] of rows) say(`    ${label.padEnd(44)} ${all}`);
+  }
+  say(`The whole of it: ${file}`);
+  return done.listed.ok ? 0 : 1;
 }
 
 function queue() {

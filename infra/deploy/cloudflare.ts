@@ -17,7 +17,11 @@ export function cloudflare(env?: string): Platform {
   );
   const service = (name: string) => [config.topLevelName ?? "pawl", name, env].filter(Boolean).join("-");
   const isGoogle = settings.PAWL_STORE !== "nats-kv";
-  const secrets = ["PAWL_RUN_SECRET", ...(isGoogle ? ["GOOGLE_APPLICATION_CREDENTIALS"] : [])];
+  const secrets = [
+    "PAWL_RUN_SECRET",
+    ...(isGoogle ? ["GOOGLE_APPLICATION_CREDENTIALS"] : []),
+    ...(settings.PAWL_WEBHOOK_URL ? ["PAWL_WEBHOOK_SECRET"] : []),
+  ];
   return {
     settings,
     source: FILE,

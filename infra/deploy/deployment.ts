@@ -112,6 +112,7 @@ function checkSettings({ settings, secrets, source }: Platform, dryRun: boolean)
 const STAND_IN: Record<string, string> = {
   NATS_CREDS: "-----BEGIN NATS USER JWT-----",
   GOOGLE_APPLICATION_CREDENTIALS: "{}",
+  PAWL_WEBHOOK_URL: "https://webhook.invalid",
 };
 
 async function ensureQueues(
@@ -125,7 +126,7 @@ async function ensureQueues(
   // Who deploys connects with an identity of their own, from their environment.
   const { NATS_URL = settings.NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = process.env;
   const own = { NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD, PAWL_STORE: "nats-kv" };
-  const config = configFrom({ ...pick(settings, /^PAWL_(?!STORE|WAKE_URL)/), ...own });
+  const config = configFrom({ ...pick(settings, /^PAWL_(?!STORE|WAKE_URL|WEBHOOK_URL)/), ...own });
   const queues = Array.from({ length: lanes }, (_, lane) => ({
     namespace: config.settings.namespace,
     agent: name,

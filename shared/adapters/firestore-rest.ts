@@ -1,7 +1,6 @@
-import type { Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
-import type { SweptState } from "../task/sweep.ts";
 import {
   filtersOf,
   fromFields,
@@ -13,13 +12,12 @@ import {
   partFields,
   partId,
   RECORDS,
-  readCursor,
   recordFields,
-  SHARDS,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
+import { dueQuery, encodeValue, listQuery, type Value } from "./firestore-query.ts";
 import type { TokenSource } from "./google-token.ts";
 
 export interface FirestoreRestOptions {
@@ -32,7 +30,6 @@ export interface FirestoreRestOptions {
   readonly token: TokenSource;
 }
 
-type Value = Record<string, unknown>;
 interface RestDocument {
   readonly name: string;
   readonly fields?: Record<string, Value>;
@@ -181,81 +178,6 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   };
 }
 
-const equals = (field: string, value: string) => ({
-  fieldFilter: { field: { fieldPath: field }, op: "EQUAL", value: encodeValue(value) },
-});
-
-const oneOf = (field: string, values: readonly (string | number)[]) => ({
-  fieldFilter: {
-    field: { fieldPath: field },
-    op: "IN",
-    value: { arrayValue: { values: values.map((value) => encodeValue(value)) } },
-  },
-});
-
-const ANY_SHARD = oneOf("shard", SHARDS);
-
-function listQuery(
-  namespace: string,
-  root: string,
-  { agent, owner, state, states }: TaskFilter,
-  limit: number,
-  cursor: string | undefined,
-) {
-  const filters = [
-    ANY_SHARD,
-    ...(agent === undefined ? [] : [equals("agent", agent)]),
-    ...(owner === undefined ? [] : [equals("owner", owner)]),
-    ...(state === undefined ? [] : [equals("state", state)]),
-    ...(states === undefined ? [] : [oneOf("state", states)]),
-  ];
-  const after = cursor === undefined ? undefined : readCursor(cursor);
-  const name = after && { referenceValue: `${root}/${TASKS(namespace)}/${after.id}` };
-  return {
-    structuredQuery: {
-      from: [{ collectionId: TASKS(namespace) }],
-      where: { compositeFilter: { op: "AND", filters } },
-      orderBy: ["updatedAt", "__name__"].map((fieldPath) => ({
-        field: { fieldPath },
-        direction: "DESCENDING",
-      })),
-      ...(after && { startAt: { values: [encodeValue(new Date(after.at)), name], before: false } }),
-      limit,
-    },
-  };
-}
-
-function dueQuery(
-  namespace: string,
-  agent: string,
-  state: SweptState,
-  { after, until }: { after: number; until: number },
-  limit: number,
-) {
-  const filter = (field: string, op: string, value: unknown) => ({
-    fieldFilter: { field: { fieldPath: field }, op, value: encodeValue(value) },
-  });
-  return {
-    structuredQuery: {
-      from: [{ collectionId: TASKS(namespace) }],
-      where: {
-        compositeFilter: {
-          op: "AND",
-          filters: [
-            filter("agent", "EQUAL", agent),
-            filter("state", "EQUAL", state),
-            ANY_SHARD,
-            filter("sweepAt", "GREATER_THAN", new Date(after)),
-            filter("sweepAt", "LESS_THAN_OR_EQUAL", new Date(until)),
-          ],
-        },
-      },
-      orderBy: [{ field: { fieldPath: "sweepAt" }, direction: "ASCENDING" }],
-      limit,
-    },
-  };
-}
-
 function stored(document: RestDocument | undefined): Stored | undefined {
   if (!document) return undefined;
   const task = fromFields(document.fields?.json?.stringValue, document.name);
@@ -264,13 +186,6 @@ function stored(document: RestDocument | undefined): Stored | undefined {
 
 function encode(fields: object): Record<string, Value> {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, encodeValue(value)]));
-}
-
-function encodeValue(value: unknown): Value {
-  if (value === null) return { nullValue: null };
-  if (value instanceof Date) return { timestampValue: value.toISOString() };
-  if (typeof value === "number") return { integerValue: String(value) };
-  return { stringValue: String(value) };
 }
 
 function updateTimeOf(answer: unknown): string {

@@ -27,6 +27,7 @@ export async function* follow(
   after?: string,
 ): AsyncGenerator<Followed> {
   let [stamp = "", count] = parse(after);
+  let lastAt = 0;
   let changed = Promise.withResolvers<void>();
   const stop = deps.bus.listen(() => changed.resolve(), taskId);
   const wake = () => changed.resolve();
@@ -39,8 +40,12 @@ export async function* follow(
       if (!task) throw new PawlError("task_unknown", `There is no task ${taskId}`);
       const head = await journalHead(deps, task);
       const at = () => `${stamp}.${count}`;
-      for (const data of task.history.slice(1 + task.history.findIndex((one) => one.stamp === stamp))) {
+      const seen = task.history.findIndex((one) => one.stamp === stamp);
+      // The last one seen may have made room for newer ones meanwhile.
+      const news = task.history.filter(({ at }, i) => (seen >= 0 ? i > seen : at >= lastAt));
+      for (const data of news) {
         stamp = data.stamp;
+        lastAt = data.at;
         yield { kind: "transition", id: at(), data };
       }
       // Begun anew: redriven from scratch.

@@ -1,12 +1,15 @@
+import { systemClock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { TaskStore } from "../ports/store.ts";
+import { backoff } from "../task/backoff.ts";
 import { series } from "../task/counters.ts";
 import { messageOf } from "../task/errors.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
-const TRIES = 5;
+/** Fifty that end at the same moment are through by the tenth; a function's last counts have no other flush. */
+const TRIES = 20;
 const shardName = (shard: number) => `counts-${shard}`;
 
 type Counts = Record<string, number>;
@@ -34,6 +37,7 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
           const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
           const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
           if (written.kind === "written") return;
+          await systemClock.sleep(backoff(tries + 1, Math.random(), 10, 250));
         }
         counts = plus(added, counts);
       } catch (error) {

@@ -3,6 +3,7 @@ import type { Stored } from "../ports/store.ts";
 import type { Dispatched, DuplicateLayer } from "../task/document.ts";
 import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER } from "../task/envelope.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { TaskEvent } from "../task/events.ts";
 import type { Queue } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
@@ -13,6 +14,8 @@ import { update } from "./write.ts";
 export interface Patience {
   readonly ms: number;
   readonly retryIn: number;
+  /** The Msg-Id is the caller's own, and says that this is the same operation as another task: it must not run. */
+  readonly isOwnMsgId?: boolean;
 }
 
 export interface Published {
@@ -71,7 +74,10 @@ export async function publish(
         }
       }
       const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
-      if (isDefinite && !unknown) await rollBack(deps, stored, error, patience.retryIn);
+      if (isDefinite && !unknown) {
+        const isRepeat = patience.isOwnMsgId && isPawlError(error, "msg_id_taken");
+        await takeBack(deps, stored, error, isRepeat ? "dead letter" : patience.retryIn);
+      }
       throw error;
     }
   }
@@ -118,14 +124,20 @@ async function look(
   return "gone";
 }
 
-async function rollBack(
+/** Scheduled again, or a dead letter where it must not run. */
+async function takeBack(
   deps: Deps,
   stored: Stored & { task: Dispatched },
   cause: unknown,
-  retryIn: number,
+  retryIn: number | "dead letter",
 ): Promise<void> {
-  const { id, agent, dispatches } = stored.task;
-  const event = { type: "rollback", dueAt: deps.clock.now() + retryIn, note: messageOf(cause) } as const;
+  const { id, agent, dispatches, queue } = stored.task;
+  const now = deps.clock.now();
+  const error = { code: "msg_id_taken", message: messageOf(cause), phase: "delivery" } as const;
+  const event: TaskEvent =
+    retryIn === "dead letter"
+      ? { type: "exhaust", error, queue, expiresAt: now + deps.settings.retention }
+      : { type: "rollback", dueAt: now + retryIn, note: messageOf(cause) };
   try {
     const written = await update(
       deps,

@@ -1,5 +1,6 @@
-import type { Notice } from "../ports/notify.ts";
+import { backoff } from "../task/backoff.ts";
 import { series } from "../task/counters.ts";
+import { messageOf } from "../task/errors.ts";
 import { type Findings, found, sorted } from "../task/findings.ts";
 import { queueNamed } from "../task/names.ts";
 import {
@@ -36,6 +37,8 @@ export interface ReconcileOptions {
   /** How many lanes an agent has, where it is known: for its repairs. */
   readonly lanes?: Readonly<Record<string, number>>;
   readonly saveEvery?: number;
+  /** Told how many documents were looked at. */
+  readonly onProgress?: (documents: number) => void;
 }
 
 export interface Reconciled {
@@ -44,15 +47,9 @@ export interface Reconciled {
   readonly documents: number;
 }
 
-/** For the webhook. */
-export function noticeOf({ listed, report }: Reconciled): Notice {
-  const { name, verdict, ok, figures } = listed;
-  const data = { name, verdict, ok, figures: { ...figures }, findings: { ...report.findings.counts } };
-  return { id: `report.${name}.${listed.stamp}`, type: "report.written", at: report.span.to, data };
-}
-
 const MOST_LISTED = 130;
 const MOST_PAST = 60;
+const PAST_CHARS = 200_000;
 const TRENDS = 12;
 
 /**
@@ -64,13 +61,29 @@ export async function reconcile(
   stop: AbortSignal,
   options: ReconcileOptions,
 ): Promise<Reconciled | undefined> {
-  const { saveEvery } = options;
-  const result = await account(deps, stop, saveEvery === undefined ? {} : { saveEvery });
+  const result = await account(deps, stop, options);
   if (!result) return undefined;
   const lagging = await ackLags(deps, result);
   const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
   const repairs = options.repair ? await repair(deps, findings, lagging.messages, options) : {};
-  return store(deps, result, findings, repairs, options.writers);
+  const done = await store(deps, result, findings, repairs, options.writers);
+  if (done.isNew) await tellReport(deps, done);
+  return done;
+}
+
+/** People are told of it, if they can be reached within a minute; the report is there in any case. */
+async function tellReport(deps: Deps, { listed, report }: Reconciled): Promise<void> {
+  const { name, verdict, ok, figures, stamp } = listed;
+  const data = { name, verdict, ok, figures: { ...figures }, findings: { ...report.findings.counts } };
+  const notice = { id: `report.${name}.${stamp}`, type: "report.written", at: report.span.to, data };
+  for (let tries = 1; deps.notify && tries <= 5; tries++) {
+    try {
+      return await deps.notify(notice);
+    } catch (error) {
+      deps.log("warn", "webhook.failed", { report: name, tries, reason: messageOf(error) });
+      await deps.clock.sleep(backoff(tries, Math.random(), 1_000, 30_000));
+    }
+  }
 }
 
 /** An earlier period once more, as the documents and streams are now. Nothing is kept, and nothing repaired. */
@@ -133,7 +146,7 @@ async function store(
   findings: Findings,
   repairs: Record<string, number>,
   writers: Writers,
-): Promise<Reconciled> {
+): Promise<Reconciled & { isNew: boolean }> {
   const { plan } = result;
   const span = { from: plan.from, to: plan.at };
   for (;;) {
@@ -181,7 +194,8 @@ async function store(
       listed.push(one);
     }
     const [week] = listed as [Listed];
-    const answer = { report: await readJson(deps, week), listed: week, documents: result.documents };
+    const { documents } = result;
+    const answer = { report: await readJson(deps, week), listed: week, documents, isNew: !isDone };
     if (isDone) return answer;
     const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
     const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
@@ -191,7 +205,7 @@ async function store(
       lastRun: plan.run,
       counts: plan.counts,
       marks: marksOf(result),
-      past: [...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST),
+      past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
     };
     const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
     if (written.kind === "written") return answer;
@@ -256,6 +270,11 @@ function pastOf({ plan }: Account): Past {
     at: plan.at,
     upTo: Object.fromEntries(plan.queues.map(({ stream, info }) => [stream, info.lastSeq])),
   };
+}
+
+/** With very many queues, fewer of them: all of it must fit one document. */
+function fitting(past: readonly Past[]): readonly Past[] {
+  return JSON.stringify(past).length > PAST_CHARS ? fitting(past.slice(Math.ceil(past.length / 4))) : past;
 }
 
 /** Where the next one begins. */

@@ -36,6 +36,12 @@ export interface Account {
   readonly documents: number;
 }
 
+interface AccountOptions {
+  readonly saveEvery?: number;
+  readonly plan?: Plan;
+  readonly onProgress?: (documents: number) => void;
+}
+
 /**
  * Explains every sequence of every queue since the last time: streams, documents and consumers are asked on their own,
  * and must agree. Undefined when the time is over: what was found out is kept, and the next call goes on from there.
@@ -43,7 +49,7 @@ export interface Account {
 export async function account(
   deps: Deps,
   stop: AbortSignal,
-  { saveEvery = SAVE_EVERY, plan: given }: { saveEvery?: number; plan?: Plan } = {},
+  { saveEvery = SAVE_EVERY, plan: given, onProgress = () => {} }: AccountOptions = {},
 ): Promise<Account | undefined> {
   const { progress, revision, isResumed } = given ? fresh(given) : await planOrResume(deps);
   const kept = isResumed ? await loadBooks(deps, progress) : undefined;
@@ -75,6 +81,7 @@ export async function account(
     for (const task of news) await looking.at(task);
     cursor = news.length < page.tasks.length ? undefined : page.cursor;
     isLeft = cursor !== undefined;
+    onProgress(looking.documents());
     if (stop.aborted || looking.documents() - last >= often) await save(isLeft ? "documents" : "live");
     if (stop.aborted) return undefined;
   }

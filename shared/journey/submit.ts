@@ -6,7 +6,7 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, mark, uniqueToken, whilePatient } from "./deps.ts";
+import { type Deps, mark, PATIENCE, uniqueToken, whilePatient } from "./deps.ts";
 import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
@@ -70,7 +70,8 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId, submission.byKey);
   if (isLater) return { id, kind: "accepted", state: "scheduled" };
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
-  await publish(deps, stored, queue, msgId);
+  const isOwnMsgId = submission.msgId !== undefined;
+  await publish(deps, stored, queue, msgId, { ms: PATIENCE, retryIn: 0, isOwnMsgId });
   return { id, kind: "accepted", state: "dispatched" };
 }
 

@@ -3,7 +3,7 @@ import { showDuration } from "../task/duration.ts";
 import { findingKinds } from "../task/findings.ts";
 import { number, type Report, verdictOf } from "../task/report.ts";
 import { storeCost, storePrices } from "../task/store-prices.ts";
-import { caught, type Histogram, percentile, published, type Tally, total } from "../task/tally.ts";
+import { type Histogram, percentile, published, type Tally, total } from "../task/tally.ts";
 
 /** A report as tables and lines, before it is HTML or Markdown. */
 export interface Section {
@@ -17,7 +17,7 @@ export const dollars = (usd: number) => `$${usd.toFixed(usd !== 0 && usd < 1 ? 4
 const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
   turns === 0
     ? "none"
-    : `${dollars(usd)} (${number(inputTokens + outputTokens)} tokens, ${number(turns)} turns)`;
+    : `${dollars(usd)} (${number(inputTokens + outputTokens)} tokens, ${number(turns)} ${turns === 1 ? "turn" : "turns"})`;
 const date = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ");
 const share = (part: number, whole: number) =>
   whole === 0 ? "0 %" : `${((100 * part) / whole).toFixed(3)} %`;
@@ -63,7 +63,6 @@ export function sections(report: Report): Section[] {
       ["duplicates caught by the API's key", count((t) => t.duplicates.key)],
       ["duplicates that reached execution", count((t) => t.executedTwice)],
       ["net duplication rate", (t) => share(t.executedTwice, t.completed)],
-      ["caught of all that was published", (t) => share(caught(t), published(t))],
     ]),
     byAgent("What became of every sequence", [
       ...(Object.keys(all.classes) as (keyof Tally["classes"])[])
@@ -88,7 +87,7 @@ export function sections(report: Report): Section[] {
       ["saved by the journal", (t) => money(t.saved)],
     ]),
     deadLetters(columns),
-    findings(report),
+    ...findings(report),
     cost(report, all),
     {
       title: "Settings in force",
@@ -115,21 +114,29 @@ function deadLetters(columns: readonly (readonly [string, Tally])[]): Section {
   };
 }
 
-function findings({ findings: { counts, named }, repairs }: Report): Section {
+function findings({ findings: { counts, named }, repairs }: Report): Section[] {
   const kinds = Object.entries(counts) as [keyof typeof findingKinds, number][];
+  if (kinds.length === 0) return [{ title: "Findings", lines: ["None."] }];
   const mended = Object.entries(repairs).map(
     ([what, count]) => `${number(count)} ${what.replaceAll("_", " ")}`,
   );
-  const lines = kinds.length === 0 ? ["None."] : [`Repaired: ${mended.join(", ") || "nothing"}.`];
-  return {
-    title: "Findings",
-    lines,
-    head: ["finding", "which", "detail", "what it means", "what Pawl did", "what is left to you"],
-    rows: named.map(({ kind, subject, detail }) => {
-      const { meaning, did, todo } = findingKinds[kind];
-      return [kind.replaceAll("_", " "), subject, detail, meaning, did, todo];
-    }),
-  };
+  const shown = (kind: string) => kind.replaceAll("_", " ");
+  return [
+    {
+      title: "Findings",
+      lines: [`Repaired: ${mended.join(", ") || "nothing"}.`],
+      head: ["finding", "which", "detail"],
+      rows: named.map(({ kind, subject, detail }) => [shown(kind), subject, detail]),
+    },
+    {
+      title: "What they mean",
+      head: ["finding", "how many", "meaning", "what Pawl did", "what is left to you"],
+      rows: kinds.map(([kind, count]) => {
+        const { meaning, did, todo } = findingKinds[kind];
+        return [shown(kind), number(count), meaning, did, todo];
+      }),
+    },
+  ];
 }
 
 function cost(report: Report, all: Tally): Section {

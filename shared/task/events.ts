@@ -26,7 +26,8 @@ export type TaskEvent =
   | { type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis }
   | { type: "doubt"; effect: string; tries: number; ended: boolean }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
-  | { type: "exhaust"; error: TaskFailure; queue: string; seq: number; expiresAt: Millis }
+  /** Without a sequence: it was never published. */
+  | { type: "exhaust"; error: TaskFailure; queue: string; seq?: number; expiresAt: Millis }
   | { type: "requestCancel" }
   | { type: "cancel"; ended: boolean; expiresAt: Millis }
   | { type: "signal"; name: string; value: Json }

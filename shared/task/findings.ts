@@ -137,7 +137,8 @@ export interface Finding {
 }
 
 /** Of each kind this many are kept by name; the rest are counted. */
-export const MOST_NAMED = 200;
+export const MOST_NAMED = 100;
+const LONGEST_DETAIL = 300;
 
 export interface Findings {
   readonly counts: Readonly<Partial<Record<FindingName, number>>>;
@@ -152,7 +153,8 @@ export function found(findings: Findings, ...more: readonly Finding[]): Findings
   for (const finding of more) {
     if (named.some((one) => one.kind === finding.kind && one.subject === finding.subject)) continue;
     counts[finding.kind] = (counts[finding.kind] ?? 0) + 1;
-    if ((counts[finding.kind] as number) <= MOST_NAMED) named.push(finding);
+    if ((counts[finding.kind] as number) <= MOST_NAMED)
+      named.push({ ...finding, detail: finding.detail.slice(0, LONGEST_DETAIL) });
   }
   return { counts, named };
 }

@@ -21,6 +21,11 @@ export function newsOf({ now, stamp, tells }: Mark): { untold?: Untold } {
 
 const HISTORY_KEPT = 48;
 
+/** Its people have nothing to do. */
+function isForChildren(task: Task): boolean {
+  return task.state === "waiting" && task.waitingFor.every((name) => name.startsWith("child:"));
+}
+
 /** (document, event) → document. Throws `illegal_transition` where the table has no such arrow. */
 export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
   const rule: Transition = transitions[event.type];
@@ -31,7 +36,7 @@ export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
       `Task ${task.id} is ${task.state}: it can't ${event.type}, which leaves only ${rule.from.join(", ")}`,
     );
   }
-  const isNews = next.state !== task.state && TOLD.has(next.state);
+  const isNews = next.state !== task.state && TOLD.has(next.state) && !isForChildren(next);
   return written(isNews ? ({ ...next, ...newsOf(mark) } as Task) : next, event, mark);
 }
 

@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import type { Config } from "../../functions/config.ts";
+import { wire } from "../../functions/wire.node.ts";
+import { type AgentQueues, agentQueues } from "../../shared/journey/queues.ts";
+import { agentsFolder, knownAgents } from "../agents.ts";
+import { columns, lasted } from "./columns.ts";
+import { logger, say, sayJson } from "./output.ts";
+
+export function addAgents(program: Command, config: () => Config): void {
+  program
+    .command("agents")
+    .description("list the agents of this project, and what is in their queues")
+    .option("--json", "answer in JSON; ages are milliseconds")
+    .addHelpText("after", "\nExample:\n  pawl agents")
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const known = await knownAgents(agentsFolder());
+      await using deps = await wire(config(), logger(json));
+      const agents = await agentQueues(deps, known);
+      if (json) sayJson({ agents });
+      else if (agents.length === 0) say(`no agents in ${agentsFolder()}: pawl new writes one`);
+      else for (const line of queueLines(agents)) say(line);
+    });
+}
+
+/** What is in the agents' queues, as a table. */
+export function queueLines(agents: readonly AgentQueues[]): readonly string[] {
+  return columns(
+    ["agent", "lanes", "pending", "in flight", "redelivered", "oldest"],
+    agents.map(({ name, lanes, pending, inFlight, redelivered, oldestAge }) => {
+      return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? lasted(oldestAge) : "-"];
+    }),
+  );
+}

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { html } from "../../shared/report/html.ts";
+import { markdown } from "../../shared/report/markdown.ts";
+import { found, NO_FINDINGS } from "../../shared/task/findings.ts";
+import { monthOf, type Report, together, verdictOf, weekOf } from "../../shared/task/report.ts";
+import { countOf, SequenceBook, showRanges } from "../../shared/task/sequences.ts";
+import { added, addTime, NO_TALLY, percentile, type Tally } from "../../shared/task/tally.ts";
+
+const utc = (text: string) => Date.parse(`${text}Z`);
+
+describe("weeks", () => {
+  test.each([
+    ["2026-11-09T06:00", "2026-11-16T06:00", "2026-W46"],
+    ["2026-11-16T06:00", "2026-11-16T09:00", "2026-W47"],
+    // The first of January may belong to the year before, and the end of December to the next.
+    ["2020-12-28T06:00", "2021-01-04T06:00", "2020-W53"],
+    ["2024-12-30T06:00", "2025-01-06T06:00", "2025-W01"],
+    // A first reconciliation, after a year: the last week of it.
+    ["2025-11-16T06:00", "2026-11-16T06:00", "2026-W46"],
+  ])("%s to %s is %s", (from, to, week) => {
+    expect(weekOf({ from: utc(from), to: utc(to) })).toBe(week);
+  });
+  test("a month is that of the middle", () => {
+    expect(monthOf({ from: utc("2026-10-26T06:00"), to: utc("2026-11-02T06:00") })).toBe("2026-10");
+  });
+});
+
+describe("sequences", () => {
+  test("of any set of settled and present ones, exactly the others are unexplained", () => {
+    const seqs = fc.uniqueArray(fc.integer({ min: 1, max: 60 }));
+    fc.assert(
+      fc.property(seqs, seqs, fc.integer({ min: 0, max: 20 }), (settled, present, after) => {
+        const book = new SequenceBook({ after, upTo: 50, open: after > 4 ? [[2, 3]] : [] });
+        for (const seq of present) book.present(seq, "queued");
+        for (const seq of settled) expect(book.settle(seq, "completed", `task ${seq}`)).toBe(true);
+        const all = Array.from({ length: 50 }, (_, i) => i + 1).filter(
+          (seq) => seq > after || (after > 4 && (seq === 2 || seq === 3)),
+        );
+        const wanted = all.filter((seq) => !settled.includes(seq) && !present.includes(seq));
+        const ranges = book.ranges("unexplained");
+        expect(ranges.flatMap(([a, b]) => Array.from({ length: b - a + 1 }, (_, i) => a + i))).toEqual(
+          wanted,
+        );
+        expect(book.counts().unexplained).toBe(countOf(ranges));
+        expect(Object.values(book.counts()).reduce((a, b) => a + b)).toBe(all.length);
+      }),
+    );
+  });
+  test("a sequence that two tasks settle is noticed, whichever comes first", () => {
+    const book = new SequenceBook({ after: 0, upTo: 2, open: [] });
+    expect(book.settle(1, "completed", "a")).toBe(true);
+    expect(book.settle(1, "completed", "a")).toBe(true);
+    expect(book.settle(1, "duplicate", "b")).toBe(false);
+    expect(book.counts().completed).toBe(1);
+  });
+  test("ranges are shown shortly", () => {
+    expect(
+      showRanges([
+        [3, 3],
+        [7, 12],
+      ]),
+    ).toBe("3, 7-12");
+    expect(
+      showRanges(
+        [
+          [1, 1],
+          [3, 3],
+          [5, 9],
+        ],
+        2,
+      ),
+    ).toBe("1, 3, … (7 in all)");
+  });
+});
+
+test("a percentile is at most a tenth too much", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 1e6 }), { minLength: 1 }),
+      fc.double({ min: 0.01, max: 1, noNaN: true }),
+      (times, share) => {
+        const histogram: Record<string, number> = {};
+        for (const ms of times) addTime(histogram, ms);
+        const exact = times.toSorted((a, b) => a - b)[Math.ceil(share * times.length) - 1] as number;
+        const shown = percentile(histogram, share) as number;
+        expect(shown).toBeGreaterThanOrEqual(exact - 1);
+        expect(shown).toBeLessThanOrEqual(exact * 1.1 + 1);
+      },
+    ),
+  );
+  expect(percentile({}, 0.5)).toBeUndefined();
+});
+
+const tally = (more: Partial<Tally>): Tally => ({ ...NO_TALLY, ...more });
+const report = (more: Partial<Report>): Report => ({
+  v: 1,
+  name: "2026-W46",
+  namespace: "pawl",
+  store: "Firestore p",
+  span: { from: utc("2026-11-09T06:00"), to: utc("2026-11-16T06:00") },
+  runs: 1,
+  documents: 3,
+  agents: { echo: tally({ classes: { ...NO_TALLY.classes, completed: 3 }, completed: 3 }) },
+  queues: [],
+  findings: NO_FINDINGS,
+  repairs: {},
+  settings: [],
+  operations: { reads: 10, writes: 9, readMs: 20, writeMs: 27 },
+  trends: [{ name: "2026-W46", figures: { sequences: 3 } }],
+  writtenAt: 0,
+  ...more,
+});
+
+describe("a report", () => {
+  test("its first line is the verdict", () => {
+    expect(verdictOf(report({})).line).toBe("All 3 sequences explained; nothing completed twice.");
+    const classes = { ...NO_TALLY.classes, completed: 1, unexplained: 2 };
+    const findings = found(NO_FINDINGS, { kind: "settled_twice", subject: "t", agent: "echo", detail: "" });
+    const bad = report({ agents: { echo: tally({ classes, executedTwice: 1 }) }, findings });
+    expect(verdictOf(bad)).toMatchObject({
+      ok: false,
+      line: "2 of 3 sequences are NOT explained; 1 completed twice; 1 × settled twice.",
+    });
+  });
+
+  test("two of a week add up; a finding that is still there counts once", () => {
+    const finding = { kind: "in_doubt", subject: "t", agent: "echo", detail: "effect post" } as const;
+    const a = report({
+      agents: { echo: tally({ classes: { ...NO_TALLY.classes, completed: 3, queued: 2 }, completed: 3 }) },
+      findings: found(NO_FINDINGS, finding),
+      repairs: { tasks_dispatched: 1 },
+    });
+    const b = report({
+      agents: {
+        echo: tally({ classes: { ...NO_TALLY.classes, completed: 5 }, completed: 5, carriedOver: 2 }),
+        other: NO_TALLY,
+      },
+      findings: found(NO_FINDINGS, finding, { ...finding, subject: "u" }),
+    });
+    const both = together(a, b);
+    expect(both.agents.echo?.classes).toMatchObject({ completed: 8, queued: 0 });
+    expect(verdictOf(both).sequences).toBe(8);
+    expect(both.findings.counts).toEqual({ in_doubt: 2 });
+    expect(both).toMatchObject({ runs: 2, repairs: { tasks_dispatched: 1 }, operations: { writes: 18 } });
+    expect(Object.keys(both.agents)).toEqual(["echo", "other"]);
+    expect(added(NO_TALLY, NO_TALLY)).toEqual(NO_TALLY);
+  });
+
+  test("whatever a model named something stays text, in HTML and Markdown", () => {
+    const evil = `<script>alert(1)</script> | [x](javascript:alert(1)) "'&\n# head`;
+    const findings = found(NO_FINDINGS, { kind: "in_doubt", subject: evil, agent: evil, detail: evil });
+    const whole = report({ findings, agents: { [evil]: NO_TALLY } });
+    const page = html(whole);
+    expect(page).not.toMatch(/<script|<img|javascript:alert\(1\)"/);
+    expect(page).toContain("&#60;script&#62;");
+    expect(page).not.toMatch(/ (src|href|on\w+)=/);
+    const text = markdown(whole);
+    expect(text).not.toMatch(/(^|[^\\])<script|\n# head|(^|[^\\])\[x\]/);
+    for (const one of [page, text]) expect(one).toContain("What exactly-once cost");
+  });
+});
