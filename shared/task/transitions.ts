@@ -179,7 +179,13 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       if (task.state === "running" && (task.queue !== event.queue || task.seq !== event.seq))
         return undefined;
       return {
-        ...closed({ ...task, queue: event.queue, seq: event.seq } as Task, "failed", false, mark),
+        ...closed(
+          { ...task, queue: event.queue, seq: event.seq } as Task,
+          "failed",
+          // Never published, it was nobody's.
+          event.seq === undefined && base.released,
+          mark,
+        ),
         state: "failed",
         error: event.error,
         expiresAt: event.expiresAt,
