@@ -15,6 +15,8 @@ export type Followed =
 const LOOK_EVERY = 5_000;
 /** A task that changes all the time is read this often at most. */
 const LEAST_PAUSE = 50;
+/** What a holder journals comes after one of these. */
+const BEGINS: ReadonlySet<string> = new Set(["claim", "takeover", "start"]);
 
 /**
  * Everything that happens to a task, as it happens, until it is over: from its document and its journal, which are the
@@ -26,7 +28,7 @@ export async function* follow(
   signal: AbortSignal,
   after?: string,
 ): AsyncGenerator<Followed> {
-  let [stamp = "", count] = parse(after);
+  let { stamp, count, epoch } = parse(after);
   let lastAt = 0;
   let changed = Promise.withResolvers<void>();
   const stop = deps.bus.listen(() => changed.resolve(), taskId);
@@ -39,21 +41,31 @@ export async function* follow(
       const task = (await deps.store.get(taskId))?.task;
       if (!task) throw new PawlError("task_unknown", `There is no task ${taskId}`);
       const head = await journalHead(deps, task);
-      const at = () => `${stamp}.${count}`;
+      // Of a holder that had not claimed it when the task was read: that comes first.
+      if (head && head.fence > task.fence) {
+        await deps.clock.sleep(LEAST_PAUSE, signal);
+        continue;
+      }
+      // Redriven from scratch, the journal begins anew, however long it is by now.
+      if (epoch !== undefined && epoch !== task.epoch) count = 0;
+      if (head && head.count < count) count = 0;
+      epoch = task.epoch;
+      const at = () => `${stamp}.${count}.${epoch}`;
       const seen = task.history.findIndex((one) => one.stamp === stamp);
       // The last one seen may have made room for newer ones meanwhile.
       const news = task.history.filter(({ at }, i) => (seen >= 0 ? i > seen : at >= lastAt));
-      for (const data of news) {
+      const told = (data: HistoryEntry): Followed => {
         stamp = data.stamp;
         lastAt = data.at;
-        yield { kind: "transition", id: at(), data };
-      }
-      // Begun anew: redriven from scratch.
-      if (head && head.count < count) count = 0;
+        return { kind: "transition", id: at(), data };
+      };
+      const begun = 1 + news.findLastIndex(({ event }) => BEGINS.has(event));
+      for (const data of news.slice(0, begun)) yield told(data);
       for (const entry of head ? await entriesSince(deps, head, count) : []) {
         count++;
         yield { kind: "journal", id: at(), data: { n: count, ...entry } };
       }
+      for (const data of news.slice(begun)) yield told(data);
       if (isFinal(task)) {
         yield { kind: "end", id: at(), data: { state: task.state } };
         return;
@@ -67,9 +79,11 @@ export async function* follow(
   }
 }
 
-function parse(after: string | undefined): [string | undefined, number] {
-  const [, stamp, count] = /^([\w-]{1,64})\.(\d{1,6})$/.exec(after ?? "") ?? [];
-  return [stamp, Number(count ?? 0)];
+/** The last transition, how many entries of the journal, and in which epoch; without one it is the task's own. */
+function parse(after: string | undefined): { stamp: string; count: number; epoch: number | undefined } {
+  const [, stamp = "", count = 0, epoch] =
+    /^([\w-]{1,64})\.(\d{1,6})(?:\.(\d{1,6}))?$/.exec(after ?? "") ?? [];
+  return { stamp, count: Number(count), epoch: epoch === undefined ? undefined : Number(epoch) };
 }
 
 async function journalHead(deps: Deps, task: Task): Promise<Head | undefined> {
