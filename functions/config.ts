@@ -104,7 +104,7 @@ function functionsFrom(env: Env): Pick<Config, "runSecret" | "wakeUrl" | "timeLi
 function apiFrom(env: Env): Pick<Config, "webhook" | "corsOrigin" | "rateLimit"> {
   const { PAWL_WEBHOOK_URL: url, PAWL_WEBHOOK_SECRET: secret } = env;
   const { PAWL_CORS_ORIGIN: corsOrigin, PAWL_RATE_LIMIT } = env;
-  if (url && !/^https?:\/\/[^\s]+$/.test(url))
+  if (url && !(/^https?:\/\/[^\s]+$/.test(url) && URL.canParse(url)))
     throw invalid(`PAWL_WEBHOOK_URL is ${JSON.stringify(url)}; it should begin with https://`);
   if (Boolean(url) !== Boolean(secret))
     throw invalid("PAWL_WEBHOOK_URL and PAWL_WEBHOOK_SECRET belong together. Set both, or neither");
@@ -112,7 +112,10 @@ function apiFrom(env: Env): Pick<Config, "webhook" | "corsOrigin" | "rateLimit">
     throw invalid(
       `PAWL_WEBHOOK_SECRET has ${secret.length} characters. Use ${SHORTEST_SECRET} or more, such as the output of: openssl rand -hex 32`,
     );
-  if (corsOrigin && !/^https?:\/\/[^\s/]+$/.test(corsOrigin))
+  if (secret?.startsWith("whsec_") && !/^[A-Za-z0-9+/]{22,}={0,2}$/.test(secret.slice("whsec_".length)))
+    throw invalid("PAWL_WEBHOOK_SECRET begins with whsec_, so the rest should be base64 of 16 bytes or more");
+  // As browsers write it, or it would never be theirs: small letters, and no port that goes without saying.
+  if (corsOrigin && !(URL.canParse(corsOrigin) && new URL(corsOrigin).origin === corsOrigin))
     throw invalid(
       `PAWL_CORS_ORIGIN is ${JSON.stringify(corsOrigin)}; it should be one origin, such as https://app.example.com`,
     );

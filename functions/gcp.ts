@@ -51,10 +51,17 @@ async function respond(answer: Promise<Response>, response: HttpResponse): Promi
   answered.headers.forEach((value, name) => void response.setHeader(name, value));
   const sent = new Promise((resolve) => response.on("close", resolve).on("finish", resolve));
   const reader = answered.body?.getReader();
-  // Whoever hung up needs no more of a stream.
-  response.on("close", () => void reader?.cancel().catch(() => {}));
+  const cancel = () => void reader?.cancel().catch(() => {});
+  // Whoever hung up needs no more of a stream, and may have done so before it began.
+  response.on("close", cancel);
+  if (response.destroyed) cancel();
+  // What has no end of its own would keep an instance that is to end; its reader connects again, to another.
+  const isEndless = answered.headers.get("content-type")?.startsWith("text/event-stream");
+  if (isEndless) ending.signal.addEventListener("abort", cancel);
+  if (isEndless && ending.signal.aborted) cancel();
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
     response.write(part.value);
+  ending.signal.removeEventListener("abort", cancel);
   response.end();
   if (!response.destroyed) await sent;
 }

@@ -43,7 +43,9 @@ test("every link between the docs leads somewhere", () => {
   const pages = [
     "README.md",
     "CHANGELOG.md",
-    ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+    ...readdirSync(join(root, "docs"))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `docs/${name}`),
   ];
   for (const page of pages) {
     for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {

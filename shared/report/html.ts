@@ -18,7 +18,7 @@ h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 600; }
-tbody th { font-weight: 400; }
+tbody th { font-weight: 400; min-width: 14rem; }
 .trends { display: flex; flex-wrap: wrap; gap: 1.2rem 2rem; padding: 0; list-style: none; }
 .trends span { display: block; color: var(--soft); }
 svg rect { fill: var(--bar); }

@@ -30,6 +30,9 @@ const ms = (value: number | undefined) =>
 const times = (histogram: Histogram) =>
   [0.5, 0.95, 0.99].map((one) => ms(percentile(histogram, one))).join(" / ");
 
+/** Shown also where there are none. */
+const ALWAYS: ReadonlySet<string> = new Set(["unexplained", "completed", "in_doubt", "in_flight", "queued"]);
+
 /** Everything that is on a report, in its order. */
 export function sections(report: Report): Section[] {
   const all = total(report.agents);
@@ -66,7 +69,7 @@ export function sections(report: Report): Section[] {
     ]),
     byAgent("What became of every sequence", [
       ...(Object.keys(all.classes) as (keyof Tally["classes"])[])
-        .filter((one) => all.classes[one] > 0 || one === "unexplained")
+        .filter((one) => all.classes[one] > 0 || ALWAYS.has(one))
         .map((one) => [one.replaceAll("_", " "), count((t) => t.classes[one])] as const),
       ["of these open since an earlier report", count((t) => t.carriedOver)],
     ]),

@@ -2,14 +2,14 @@ import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../task/errors.ts";
 import type { Env, Request, WebAgent } from "./access.ts";
-import { DEFAULT_RATE, rateLimiter } from "./limit.ts";
+import { admission } from "./admit.ts";
 import { addLive } from "./live.ts";
 import { addMetrics } from "./metrics.ts";
 import { openApi } from "./openapi.ts";
 import { addOperations } from "./operations.ts";
+import { addPages } from "./pages/pages.ts";
 import { failed, problem } from "./problem.ts";
 import { addTasks } from "./tasks.ts";
-import { findToken, isTokenLike } from "./tokens.ts";
 
 export interface AppOptions {
   /** The agents of this project. */
@@ -19,23 +19,26 @@ export interface AppOptions {
 /** Everything but the input, which has its own limit. */
 const BODY_ROOM = 64 * 1024;
 
-/** The HTTP API. Nothing but /health is answered without a token. */
+/** The HTTP API and the dashboard. Nothing but /health, the login and the assets is answered without a token. */
 export function createApp({ agents }: AppOptions): Hono<Env> {
   const app = new Hono<Env>();
-  const tooMany = rateLimiter();
-  app.onError((error, c) => failed(error, c.env.log));
+  const admit = admission();
+  // Without a token that is known, what is wrong with the settings or the servers is not for its holder.
+  app.onError((error, c) => failed(error, c.env.log, c.get("token") ? "whole" : "kind"));
   app.notFound((c) => problem(404, "not_found", `There is no ${c.req.path} here`));
 
   app.use(async (c, next) => {
     const { corsOrigin } = c.env;
-    if (corsOrigin && c.req.header("origin") === corsOrigin) {
-      c.header("access-control-allow-origin", corsOrigin);
-      c.header("access-control-allow-headers", "authorization, content-type, idempotency-key");
-      c.header("access-control-allow-methods", "GET, POST");
-      c.header("vary", "origin");
-      if (c.req.method === "OPTIONS") return c.body(null, 204);
-    }
-    await next();
+    const isAllowed = corsOrigin !== undefined && c.req.header("origin") === corsOrigin;
+    if (isAllowed && c.req.method === "OPTIONS") c.res = c.body(null, 204);
+    else await next();
+    // Afterwards, for problems are answers of their own.
+    if (corsOrigin !== undefined) c.header("vary", "origin", { append: true });
+    if (!isAllowed) return;
+    c.header("access-control-allow-origin", corsOrigin);
+    c.header("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
+    c.header("access-control-allow-methods", "GET, POST");
+    c.header("access-control-expose-headers", "location, retry-after");
   });
 
   app.get("/health", async (c) => {
@@ -58,20 +61,12 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
   const authenticate = async (c: Request, next: () => Promise<void>) => {
     const text = /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
     const how = "Send Authorization: Bearer <token>. Make one: pawl token create";
-    const refused = () => problem(401, "unauthorised", how, { "www-authenticate": "Bearer" });
-    // What can't be a token is not worth a connection.
-    if (text === undefined || !isTokenLike(text)) return refused();
-    const perMinute = c.env.rateLimit ?? DEFAULT_RATE;
-    const wait = tooMany(text, perMinute);
-    if (wait > 0) return slower(wait);
-    const deps = await c.env.open();
+    const admitted = await admit(text, c.env);
+    if (admitted.kind === "refused")
+      return problem(401, "unauthorised", how, { "www-authenticate": "Bearer" });
+    if (admitted.kind === "slower") return slower(admitted.seconds);
+    const { deps, token } = admitted;
     c.set("deps", deps);
-    const token = await findToken(deps.store, text);
-    if (!token) {
-      // Guesses, of however many tokens, are counted together.
-      const guessed = tooMany("unknown", perMinute);
-      return guessed > 0 ? slower(guessed) : refused();
-    }
     c.set("token", token);
     const most = deps.settings.inputLimit + BODY_ROOM;
     const onError = () => problem(413, "input_too_large", `The body is over ${most} bytes`);
@@ -85,5 +80,6 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
   addOperations(app);
   addLive(app);
   addMetrics(app, agents);
+  addPages(app, agents, admit);
   return app;
 }

@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
-import { streamSSE } from "hono/streaming";
+import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { type Followed, follow } from "../journey/follow.ts";
 import { messageOf } from "../task/errors.ts";
-import { type Env, need, taskFor } from "./access.ts";
+import { type Env, need, type Request, taskFor } from "./access.ts";
 
 /** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
@@ -12,29 +12,48 @@ const VALUE_SHOWN = 4_000;
 
 /** What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. */
 export function addLive(app: Hono<Env>): void {
-  app.get("/v1/tasks/:id/events", async (c) => {
-    need(c.var.token, "read");
-    const { id } = await taskFor(c.var, c.req.param("id"));
-    const { deps } = c.var;
-    const over = Promise.withResolvers<void>();
-    c.env.keep?.(over.promise);
-    c.header("cache-control", "no-store");
-    return streamSSE(c, async (stream) => {
-      const end = new AbortController();
-      stream.onAbort(() => end.abort());
-      const signal = AbortSignal.any([end.signal, AbortSignal.timeout(LONGEST)]);
-      const ping = setInterval(() => void stream.write(": still here\n\n").catch(() => {}), PING_EVERY);
-      try {
-        await stream.write("retry: 1000\n\n");
-        for await (const event of follow(deps, id, signal, c.req.header("last-event-id")))
-          await stream.writeSSE({ event: event.kind, id: event.id, data: JSON.stringify(shown(event)) });
-      } catch (error) {
-        c.env.log("warn", "events.ended", { task: id, reason: messageOf(error) });
-      } finally {
-        clearInterval(ping);
-        over.resolve();
-      }
-    });
+  app.get("/v1/tasks/:id/events", (c) => taskEvents(c));
+}
+
+/** `seen`: the last event that is known already, for a browser, whose first request can't have the header. */
+export async function taskEvents(c: Request, seen?: string): Promise<Response> {
+  need(c.var.token, "read");
+  const { id } = await taskFor(c.var, c.req.param("id") ?? "");
+  const { deps } = c.var;
+  const after = c.req.header("last-event-id") ?? seen;
+  return eventStream(c, { task: id }, async (stream, signal) => {
+    for await (const event of follow(deps, id, signal, after))
+      await stream.writeSSE({ event: event.kind, id: event.id, data: JSON.stringify(shown(event)) });
+  });
+}
+
+/** Server-sent events until the work is over, its reader has gone, or it has taken long enough. */
+export function eventStream(
+  c: Request,
+  what: Record<string, string>,
+  work: (stream: SSEStreamingApi, signal: AbortSignal) => Promise<void>,
+): Response {
+  // Asked for its headers only, there is nobody to tell.
+  if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
+  const over = Promise.withResolvers<void>();
+  c.env.keep?.(over.promise);
+  c.header("cache-control", "no-store");
+  return streamSSE(c, async (stream) => {
+    const end = new AbortController();
+    stream.onAbort(() => end.abort());
+    const signal = AbortSignal.any([end.signal, AbortSignal.timeout(LONGEST)]);
+    // Or a write to somebody who does not read would never return.
+    signal.addEventListener("abort", () => stream.abort());
+    const ping = setInterval(() => void stream.write(": still here\n\n").catch(() => {}), PING_EVERY);
+    try {
+      await stream.write("retry: 1000\n\n");
+      await work(stream, signal);
+    } catch (error) {
+      c.env.log("warn", "events.ended", { ...what, reason: messageOf(error) });
+    } finally {
+      clearInterval(ping);
+      over.resolve();
+    }
   });
 }
 

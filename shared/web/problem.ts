@@ -18,8 +18,8 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   task_unknown: 404,
 };
 
-/** An error as RFC 9457 problem details. One that is none of ours is logged, not shown. */
-export function failed(error: unknown, log: Log): Response {
+/** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; of another "kind" says no more than that. */
+export function failed(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
   if (!isPawlError(error)) {
     const stack = error instanceof Error ? error.stack : String(error);
     log("error", "function.unexpected", { stack });
@@ -29,10 +29,12 @@ export function failed(error: unknown, log: Log): Response {
       "Something went wrong that Pawl has no word for. See the function's log",
     );
   }
-  const { disposition, remedy } = errorKinds[error.code];
+  const { disposition, meaning, remedy } = errorKinds[error.code];
   const status = STATUS[error.code] ?? (disposition === "retry" ? 503 : 500);
   const headers: Record<string, string> = status === 503 ? { "retry-after": "60" } : {};
-  return problem(status, error.code, `${messageOf(error)}. ${remedy}`, headers);
+  if (shown === "whole") return problem(status, error.code, `${messageOf(error)}. ${remedy}`, headers);
+  log("error", "request.failed", { code: error.code, reason: messageOf(error) });
+  return problem(status, error.code, `${meaning} See the function's log`, headers);
 }
 
 export function problem(

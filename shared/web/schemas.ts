@@ -8,6 +8,8 @@ const label = z.string().max(LABEL_LIMIT);
 const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|cron-|stray-)[A-Za-z0-9_-]{1,128}$/);
 const name = z.string().min(1).max(200);
 const json = z.json();
+/** By its offset a time of the year 9999 may be one of 10000, which Firestore has no date for. */
+const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** What requests may say. The OpenAPI document is made from these too. */
 export const bodies = {
@@ -15,7 +17,7 @@ export const bodies = {
     agent: z.string().max(63),
     input: z.record(z.string(), json),
     id: taskId.optional(),
-    at: z.iso.datetime({ offset: true }).optional(),
+    at: z.iso.datetime({ offset: true }).refine(isStorable, "after the year 9999").optional(),
     orderingKey: label.optional(),
     /** Instead of `submit:<id>`: for a controlled second submit that is to be the same operation. */
     msgId: z
@@ -25,6 +27,7 @@ export const bodies = {
     labels: z
       .record(label, label)
       .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `at most ${MOST_LABELS} labels`)
+      .meta({ maxProperties: MOST_LABELS })
       .optional(),
   }),
   cancel: z.strictObject({}),
@@ -35,7 +38,9 @@ export const bodies = {
     z.strictObject({ fail: z.literal(true) }),
   ]),
   signal: z.strictObject({
-    name: name.refine(isEventName, "reserved: use the requests for approvals and resolving"),
+    name: name
+      .refine(isEventName, "reserved: use the requests for approvals and resolving")
+      .meta({ pattern: "^(?!approval:|child:|effect )" }),
     value: json.optional(),
   }),
   approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional() }),

@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import * as z from "zod";
 import { submit } from "../journey/submit.ts";
+import type { TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, PawlError } from "../task/errors.ts";
 import { canonicalJson, type Json, type JsonObject, sha256 } from "../task/json.ts";
@@ -52,13 +53,13 @@ export function addTasks(app: Hono<Env>, agents: readonly WebAgent[]): void {
 
   app.get("/v1/tasks", async (c) => {
     need(c.var.token, "read");
-    return c.json(await list(c.var, read(queries.list, c.req.query(), "The query")));
+    return c.json(summaries(await list(c.var, read(queries.list, c.req.query(), "The query"))));
   });
 
   app.get("/v1/dead-letters", async (c) => {
     need(c.var.token, "read");
     const query = read(queries.deadLetters, c.req.query(), "The query");
-    return c.json(await list(c.var, { ...query, state: "failed" }));
+    return c.json(summaries(await list(c.var, { ...query, state: "failed" })));
   });
 
   app.get("/v1/tasks/:id", async (c) => {
@@ -68,11 +69,14 @@ export function addTasks(app: Hono<Env>, agents: readonly WebAgent[]): void {
 }
 
 /** A page of what the token may see, and of nothing else: the cursor names the last of these. */
-async function list({ deps, token }: Env["Variables"], query: z.infer<typeof queries.list>) {
+export async function list(
+  { deps, token }: Env["Variables"],
+  query: z.infer<typeof queries.list>,
+): Promise<TaskPage> {
   const { agent, state, cursor, limit = DEFAULT_LIMIT } = query;
   if (agent !== undefined && !mayUse(token, agent)) return { tasks: [] };
   const isOperator = token.scopes.includes("operate");
-  const page = await deps.store.list(
+  return deps.store.list(
     {
       ...(agent !== undefined ? { agent } : token.agents && { agents: token.agents }),
       ...(!isOperator && { owner: token.owner }),
@@ -81,6 +85,9 @@ async function list({ deps, token }: Env["Variables"], query: z.infer<typeof que
     limit,
     cursor,
   );
+}
+
+function summaries(page: TaskPage): JsonObject {
   return { ...page, tasks: page.tasks.map(summary) };
 }
 

@@ -1,0 +1,93 @@
+import type { Hono } from "hono";
+import type { Deps } from "../../journey/deps.ts";
+import { cancel, type Resolution, redrive, resolve, signal } from "../../journey/operate.ts";
+import type { Task } from "../../task/document.ts";
+import { PawlError } from "../../task/errors.ts";
+import { canonicalJson, type Json, parseJson } from "../../task/json.ts";
+import { approvalSignal } from "../../task/signals.ts";
+import { type Env, need, taskFor } from "../access.ts";
+import { read } from "../read.ts";
+import { bodies } from "../schemas.ts";
+import { fields } from "./fields.ts";
+import { type Done, questionOf } from "./forms.ts";
+import { showWrong } from "./layout.ts";
+import { taskPath } from "./text.ts";
+
+interface Asked {
+  readonly deps: Deps;
+  readonly task: Task;
+  readonly form: URLSearchParams;
+  readonly by: string;
+  /** The form was made for the question that the task asks now. */
+  readonly isCurrent: boolean;
+}
+
+/** "moved": nothing was done. */
+type Act = (asked: Asked) => Promise<Done | "moved">;
+
+/** What the forms on a task's page do: the same as the API's operations. */
+export function addActions(ui: Hono<Env>): void {
+  for (const [verb, act] of Object.entries(acts))
+    ui.post(`/tasks/:id/${verb}`, async (c) => {
+      need(c.var.token, "operate");
+      const task = await taskFor(c.var, c.req.param("id") as string);
+      const form = await fields(c);
+      const isCurrent = form.get("question") === questionOf(task);
+      const done = await act({ deps: c.var.deps, task, form, by: c.var.token.owner, isCurrent });
+      if (done !== "moved") return c.redirect(`${taskPath(task.id)}?done=${done}`, 303);
+      const why = "The task has moved on since the page was loaded, so nothing was done. Look at it again.";
+      return showWrong(c, 409, "Not done", why, taskPath(task.id));
+    });
+}
+
+const acts: Readonly<Record<string, Act>> = {
+  answer: async ({ deps, task, form, by, isCurrent }) => {
+    const note = form.get("note") ?? "";
+    const said = { approved: form.get("approved") === "yes", ...(note !== "" && { note }) };
+    const value = { ...read(bodies.approval, said, "The form"), by } as Json;
+    const name = approvalSignal(form.get("name") ?? "");
+    const done: Done = said.approved ? "approved" : "rejected";
+    const isAsked = isCurrent && task.state === "waiting" && task.waitingFor.includes(name);
+    if (isAsked) await signal(deps, task.id, name, value);
+    // A second click on the same button is no mistake.
+    else if (!isSaid(task, name, value)) return "moved";
+    return done;
+  },
+
+  cancel: async ({ deps, task }) => {
+    await cancel(deps, task.id);
+    return "cancel";
+  },
+
+  redrive: async ({ deps, task, form, isCurrent }) => {
+    if (!isCurrent) return "moved";
+    await redrive(deps, task.id, form.get("how") === "scratch");
+    return "redrive";
+  },
+
+  resolve: async ({ deps, task, form, isCurrent }) => {
+    if (!isCurrent) return "moved";
+    await resolve(deps, task.id, resolutionOf(form));
+    return "resolve";
+  },
+};
+
+function isSaid(task: Task, name: string, value: Json): boolean {
+  const last = task.signals.findLast((one) => one.name === name);
+  return last !== undefined && canonicalJson(last.value) === canonicalJson(value);
+}
+
+function resolutionOf(form: URLSearchParams): Resolution {
+  switch (form.get("answer")) {
+    case "happened": {
+      const receipt = form.get("receipt")?.trim();
+      return { happened: true, ...(receipt && { receipt: parseJson(receipt, "The receipt") }) };
+    }
+    case "not":
+      return { happened: false };
+    case "fail":
+      return { fail: true };
+    default:
+      throw new PawlError("input_invalid", "The form does not say whether the effect happened");
+  }
+}

@@ -1,0 +1,57 @@
+import type { Hono } from "hono";
+import { html } from "hono/html";
+import { listReports, readReport } from "../../journey/reports.ts";
+import { PawlError } from "../../task/errors.ts";
+import { type Env, need, type Request } from "../access.ts";
+import { FRAMING, guardHeaders, seesReports, show } from "./layout.ts";
+import { day, heads, line, table } from "./text.ts";
+
+/** A stored report may say what strangers wrote: no script, no form, no origin, nothing from elsewhere. */
+const REPORT_POLICY =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+export function addReports(ui: Hono<Env>): void {
+  ui.get("/reports", async (c) => {
+    checkReports(c);
+    const reports = await listReports(c.var.deps.store);
+    const rows = reports.map(
+      ({ name, from, to, verdict, ok }) => html`<tr id="r-${name}">
+<th scope="row"><a href="/ui/reports/${encodeURIComponent(name)}">${name}</a></th>
+<td><span class="badge ${ok ? "completed" : "failed"}">${ok ? "in order" : "look at it"}</span></td>
+<td class="wrap">${line(verdict, 300)}</td><td>${day(from)}</td><td>${day(to)}</td></tr>`,
+    );
+    const main = html`<h1>Reports</h1>
+<p class="lead">Every sequence of every stream, explained by the documents: once a week, and once a month.</p>
+${
+  rows.length > 0
+    ? table("reports", "Reports", heads("Report|Verdict|What it says|From|To"), rows)
+    : html`<p class="empty">None yet. The first is made by the weekly run, or by <code>pawl reconcile</code>.</p>`
+}`;
+    return show(c, { title: "Reports", main, at: "/ui/reports" });
+  });
+
+  ui.get("/reports/:name", async (c) => {
+    checkReports(c);
+    const { listed } = await readReport(c.var.deps.store, "html", c.req.param("name"));
+    const path = `/ui/reports/${encodeURIComponent(listed.name)}/document`;
+    guardHeaders(c, FRAMING);
+    const main = html`<h1>Report ${listed.name}</h1>
+<p class="lead">${line(listed.verdict, 300)}</p>
+<p><a href="/ui/reports">All reports</a> · <a href="${path}">This report by itself</a></p>
+<iframe class="report" sandbox title="Report ${listed.name}" src="${path}"></iframe>`;
+    return show(c, { title: `Report ${listed.name}`, main, at: "/ui/reports" });
+  });
+
+  ui.get("/reports/:name/document", async (c) => {
+    checkReports(c);
+    const { text } = await readReport(c.var.deps.store, "html", c.req.param("name"));
+    guardHeaders(c, REPORT_POLICY);
+    return c.html(text);
+  });
+}
+
+function checkReports(c: Request): void {
+  need(c.var.token, "operate");
+  if (!seesReports(c.var.token))
+    throw new PawlError("scope_missing", "The token is for some agents only, and reports are about all");
+}

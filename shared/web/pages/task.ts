@@ -1,0 +1,161 @@
+import type { Hono } from "hono";
+import { html } from "hono/html";
+import type { Cost } from "../../task/cost.ts";
+import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
+import { lost } from "../../task/ledger.ts";
+import { isFinal } from "../../task/table.ts";
+import { type Env, taskFor } from "../access.ts";
+import { doneNotice, taskForms } from "./forms.ts";
+import { type Newest, newestOf } from "./journal.ts";
+import { show } from "./layout.ts";
+import { formKey, sessionToken } from "./session.ts";
+import {
+  ago,
+  badge,
+  block,
+  type Html,
+  heads,
+  line,
+  number,
+  part,
+  stateNames,
+  table,
+  taskPath,
+  time,
+  usd,
+} from "./text.ts";
+import { timeline } from "./timeline.ts";
+
+/** One task: where it stands, what can be done, how it came there, what it cost. Reads its document and its journal. */
+export function addTaskPage(ui: Hono<Env>): void {
+  ui.get("/tasks/:id", async (c) => {
+    const { deps, token } = c.var;
+    const task = await taskFor(c.var, c.req.param("id"));
+    const journal = await newestOf(deps, task);
+    const key = await formKey(sessionToken(c) ?? "");
+    const now = deps.clock.now();
+    const main = html`<p class="crumb"><a href="/ui/tasks?agent=${encodeURIComponent(task.agent)}">${task.agent}</a></p>
+<h1><code>${task.id}</code> ${badge(task.state)}</h1>
+<div id="standing">${standing(task, now)}</div>
+${token.scopes.includes("operate") && taskForms(task, key)}
+${task.state === "completed" && part("result", "Result", block(task.result, "Result"))}
+${part("story", "Timeline", timeline(task, journal))}
+${part("input", "Input", block(task.input, "Input"))}
+${task.state === "failed" && task.raw && part("raw", "Message", message(task.raw))}
+${part("cost", "Cost", costs(task, journal))}
+${part("facts", "Facts", facts(task))}`;
+    // What happens after this is news.
+    const { stamp } = task.history.at(-1) ?? {};
+    const after = `${stamp}.${journal?.head.count ?? 0}`;
+    const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
+    const says = `Task ${task.id} is ${stateNames[task.state]}`;
+    return show(c, {
+      title: `${task.id} is ${stateNames[task.state]}`,
+      main,
+      at: "/ui/tasks",
+      live,
+      says,
+      notice: doneNotice(c.req.query("done")),
+    });
+  });
+}
+
+/** The one thing to know about the state that it is in. */
+function standing(task: Task, now: Millis): Html {
+  const asked =
+    task.cancelRequested &&
+    !isFinal(task) &&
+    html`<p class="lead">It was asked to stop ${ago(task.cancelRequested.at, now)}.</p>`;
+  return html`${asked}${stands(task, now)}`;
+}
+
+function stands(task: Task, now: Millis): Html | string {
+  switch (task.state) {
+    case "scheduled":
+      return html`<p class="lead">To be queued at ${time(task.dueAt)}.</p>${tried(task)}`;
+    case "dispatched":
+      return html`<p class="lead">In its queue since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>${tried(task)}`;
+    case "running":
+      return html`<p class="lead">${task.started ? "Run" : "Taken, and about to be run,"} by <code>${line(task.runner, 80)}</code>.</p>`;
+    case "waiting":
+      return html`<p class="lead">Waits for ${task.waitingFor.map((name, i) => html`${i > 0 && " or "}<code>${line(name)}</code>`)}${
+        task.dueAt !== undefined && html`, until ${time(task.dueAt)}`
+      }.</p>${task.summary !== undefined && block(task.summary, "What it asks")}`;
+    case "in_doubt":
+      return html`<p class="lead">The effect <code>${line(task.effect)}</code> began, and nobody knows whether it happened.</p>`;
+    case "failed":
+      return failure(task.error);
+    case "completed":
+    case "cancelled":
+      return html`<p class="lead">It is over since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
+    default:
+      return task satisfies never;
+  }
+}
+
+function message({ bytes, subject, truncated, base64 }: RawMessage): Html {
+  return html`<p class="note">${number(bytes)} bytes on <code>${line(subject)}</code>${truncated && ", cut"}, in Base64:</p>
+${block(base64, "Message in Base64")}`;
+}
+
+const tried = ({ lastError }: Task): Html | undefined => (lastError ? failure(lastError) : undefined);
+
+function failure({ code, message, phase, stack }: TaskFailure): Html {
+  return html`<div class="wrong"><p><code>${code}</code> in the ${phase}</p>${block(`${message}${stack ?? ""}`, "Error", 4_000)}</div>`;
+}
+
+function costs(task: Task, journal: Newest | undefined): Html {
+  const spent = journal?.head.spent ?? task.spent;
+  const saved = journal?.head.saved ?? task.saved;
+  const again = lost(journal?.entries ?? []);
+  const row = (name: string, note: string, { turns, inputTokens, outputTokens, usd: dollars }: Cost) =>
+    html`<tr><th scope="row">${name}</th><td class="wrap note">${note}</td><td class="end">${number(turns)}</td>
+<td class="end">${number(inputTokens)}</td><td class="end">${number(outputTokens)}</td><td class="end">${usd(dollars)}</td></tr>`;
+  if (spent.turns + again.turns + saved.turns === 0) return html`<p class="empty">No model was asked.</p>`;
+  const of = journal && journal.before > 0 ? `, by the newest ${number(journal.entries.length)} entries` : "";
+  return table("costs", "Cost", heads("Cost|What it is|Turns>|Input tokens>|Output tokens>|Dollars>"), [
+    row("Spent", "on answers that are kept", spent),
+    row("Re-spent", `at most: asked for, and the answer lost${of}`, again),
+    row("Saved", "by the journal: not asked for again", saved),
+  ]);
+}
+
+function facts(task: Task): Html {
+  const { meta, parent, orderingKey } = task;
+  const labels = Object.entries(meta?.labels ?? {});
+  const duplicates = Object.values(task.publishDuplicates).reduce((a, b) => a + b, 0);
+  const rows: [string, Html | string | false | undefined][] = [
+    ["Agent", html`${task.agent}, lane ${task.lane}`],
+    ["Submitted", html`${time(task.createdAt)}${meta?.owner && html` by ${line(meta.owner)}`}`],
+    ["Changed", time(task.updatedAt)],
+    ["Parent", parent && html`<a href="${taskPath(parent)}"><code>${parent}</code></a>`],
+    ["Ordering key", orderingKey !== undefined && line(orderingKey)],
+    [
+      "Labels",
+      labels.length > 0 &&
+        html`${labels.map(([name, value]) => html`<span class="label">${line(name)}: ${line(value)}</span> `)}`,
+    ],
+    ["Executions", number(task.executions)],
+    ["Failures", number(task.attempts)],
+    ["Dispatches", number(task.dispatches)],
+    ["Fence", number(task.fence)],
+    ["Duplicates stopped", number(duplicates + task.redeliveriesSkipped)],
+    ["Forgotten", "expiresAt" in task && time(task.expiresAt)],
+  ];
+  const settled = task.settled.map(
+    ({
+      queue,
+      seq,
+      dispatch,
+      outcome,
+      at,
+    }) => html`<tr><th scope="row"><code>${queue}</code></th><td class="end">${seq}</td>
+<td class="end">${dispatch}</td><td>${outcome}</td><td>${time(at)}</td></tr>`,
+  );
+  return html`<dl class="facts">${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${
+  settled.length > 0 &&
+  html`<details id="settled"><summary>Sequences that carried it, and what became of each</summary>
+${table("sequences", "Sequences", heads("Queue|Sequence>|Dispatch>|Outcome|At"), settled)}</details>`
+}`;
+}

@@ -1,0 +1,118 @@
+import { html } from "hono/html";
+import type { HistoryEntry, Millis, Task } from "../../task/document.ts";
+import { isJsonObject, type Json } from "../../task/json.ts";
+import { type Transition, transitions } from "../../task/table.ts";
+import { type Call, callsOf, type Newest } from "./journal.ts";
+import { badge, block, type Html, line, number, span, usd } from "./text.ts";
+
+/** What a journaled value is shown up to here; there may be a hundred of them. */
+const VALUE_SHOWN = 4_000;
+
+type Moment =
+  | { readonly at: Millis; readonly event: HistoryEntry }
+  | { readonly at: Millis; readonly call: Call };
+
+/** How a task came to where it is: what was written of it, and between that what its handler did. */
+export function timeline(task: Task, journal: Newest | undefined): Html {
+  const calls = journal ? callsOf(journal) : [];
+  const moments = merged(task, calls);
+  const isWhole = FIRST.has(task.history[0]?.event ?? "");
+  let day = "";
+  const rows = moments.map((moment) => {
+    const iso = new Date(moment.at).toISOString();
+    const isNewDay = iso.slice(0, 10) !== day;
+    day = iso.slice(0, 10);
+    const when = html`<time datetime="${iso}">${isNewDay && html`<span class="day">${day} </span>`}${iso.slice(11, 23)}</time>`;
+    return "event" in moment ? eventRow(moment.event, task, when) : callRow(moment.call, when);
+  });
+  return html`${!isWhole && html`<p class="note">The newest ${number(task.history.length)} transitions are kept; there were more before.</p>`}
+${journal && journal.before > 0 && html`<p class="note">${number(journal.before)} older entries of the journal are not shown. <code>pawl events ${task.id}</code> shows all.</p>`}
+<ol class="timeline">${rows}</ol>`;
+}
+
+/** Events by which a task comes into being. */
+const FIRST: ReadonlySet<string> = new Set(["submit", "adopt", "deadLetter"]);
+/** Events that end an execution: at the same moment, what it did comes first. */
+const ENDS: ReadonlySet<string> = new Set(
+  "complete retry hold handOff sleep wait doubt fail exhaust cancel".split(" "),
+);
+
+/** By time, each in its own order: two machines' clocks may differ, but neither tells its own story backwards. */
+function merged({ history, createdAt }: Task, calls: readonly Call[]): Moment[] {
+  const moments: Moment[] = [];
+  let i = 0;
+  let last = createdAt;
+  for (const call of calls) {
+    // One of an older journal does not say when: it follows what was before it.
+    last = Math.max(call.at ?? last, last);
+    for (let event = history[i]; event; event = history[++i]) {
+      if (event.at > last || (event.at === last && ENDS.has(event.event))) break;
+      moments.push({ at: event.at, event });
+    }
+    moments.push({ at: last, call });
+  }
+  return [...moments, ...history.slice(i).map((event) => ({ at: event.at, event }))];
+}
+
+const BIRTHS: Readonly<Record<string, string>> = {
+  submit: "it was accepted",
+  adopt: "a message that was published directly became a task",
+  deadLetter: "a message that can't become a task was kept",
+};
+
+function eventRow({ event, state, fence, by, note, stamp, at }: HistoryEntry, task: Task, when: Html): Html {
+  const rule: Transition | undefined = (transitions as Record<string, Transition>)[event];
+  const signal = event === "signal" ? task.signals.find((one) => one.at === at) : undefined;
+  return html`<li id="e-${stamp}" class="event ${state}">${when}
+<div><p><strong>${event}</strong> ${badge(state)} ${rule?.meaning ?? BIRTHS[event] ?? ""}${
+    signal && html`: <code>${line(signal.name)}</code> ${line(JSON.stringify(signal.value))}`
+  }${note !== undefined && html`: ${line(note, 300)}`}</p>
+<p class="note">by ${line(by, 80)}${fence > 0 && html` · fence ${fence}`}</p></div></li>`;
+}
+
+const KINDS = { step: "step", effect: "effect", turn: "model turn", wait: "wait", call: "call" } as const;
+const ENDINGS = {
+  done: "done",
+  open: "begun",
+  undone: "did not happen",
+  unsure: "nobody knows whether it happened",
+} as const;
+
+function callRow(call: Call, when: Html): Html {
+  const { n, key, kind, state, at, endedAt, cost, reserved, until, why, kept } = call;
+  const took = kind !== "step" && at !== undefined && endedAt !== undefined && span(endedAt - at);
+  const facts = [
+    took && `took ${took}`,
+    cost && `${number(cost.inputTokens)} + ${number(cost.outputTokens)} tokens, ${usd(cost.usd)}`,
+    state === "open" && reserved && `${usd(reserved.usd)} at most`,
+    state === "open" && until !== undefined && `until ${new Date(until).toISOString()}`,
+    why !== undefined && line(why, 300),
+  ].filter((fact) => typeof fact === "string");
+  return html`<li id="j-${n}" class="call ${kind} ${state}">${when}
+<div><p><span class="kind">${KINDS[kind]}</span> <code>${line(key)}</code> ${ENDINGS[state]}</p>
+${facts.length > 0 && html`<p class="note">${facts.join(" · ")}</p>`}
+${state === "done" && kept && keptOf(n, key, kept)}</div></li>`;
+}
+
+function keptOf(n: number, key: string, { value, parts }: NonNullable<Call["kept"]>): Html | string {
+  if (parts)
+    return html`<p class="note">A large value, kept in ${parts.length} parts beside the journal.</p>`;
+  if (value === undefined || value === null) return "";
+  return html`<details id="v-${n}"><summary>What it returned</summary>${block(spoken(value) ?? value, `Value of ${line(key)}`, VALUE_SHOWN)}</details>`;
+}
+
+/** A model's turn as it was said; undefined for other values. */
+function spoken(value: Json): string | undefined {
+  if (!isJsonObject(value) || !Array.isArray(value.content) || typeof value.stopReason !== "string")
+    return undefined;
+  return value.content
+    .filter(isJsonObject)
+    .map((part) =>
+      part.type === "text"
+        ? String(part.text)
+        : part.type === "tool_use"
+          ? `[uses ${String(part.name)}] ${JSON.stringify(part.input)}`
+          : `[${String(part.type)}]`,
+    )
+    .join("\n\n");
+}
