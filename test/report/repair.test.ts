@@ -2,6 +2,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { lookBack } from "../../shared/journey/reconcile-report.ts";
+import type { Notice } from "../../shared/ports/notify.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { verdictOf } from "../../shared/task/report.ts";
@@ -108,4 +109,31 @@ test("an earlier period can be looked at again, and nothing is kept of that", as
   expect(await look(0, one)).toMatchObject({ sequences: 2, ok: true });
   expect(await look(two, Date.now() + 1_000)).toMatchObject({ sequences: 1, ok: true });
   expect(await b.deps.store.getRecord("reports")).toEqual(before);
+});
+
+test("people are told of a report once, also when the webhook is away at first and two run at once", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+  );
+  await b.submit({}, { id: "t" });
+  await b.drain();
+  const told: Notice[] = [];
+  let tries = 0;
+  const notify = async (notice: Notice) => {
+    if (++tries < 3) throw new Error("away");
+    told.push(notice);
+  };
+  const sleep = async () => {};
+  Object.assign(b.deps, { notify, clock: { ...b.deps.clock, sleep } });
+  const [one, two] = await Promise.all([reconciled(b.deps), reconciled(b.deps)]);
+  expect(one.listed).toEqual(two.listed);
+  expect(told).toMatchObject([
+    {
+      type: "report.written",
+      id: `report.${one.listed.name}.${one.listed.stamp}`,
+      data: { ok: true, verdict: "All 1 sequences explained; nothing completed twice.", findings: {} },
+    },
+  ]);
 });
