@@ -2,19 +2,31 @@ import { agents } from "pawl:agents";
 import { buryGivenUp } from "../shared/journey/advisories.ts";
 import { submitTicks } from "../shared/journey/cron.ts";
 import { dispatchDue } from "../shared/journey/sweep.ts";
+import { messageOf } from "../shared/task/errors.ts";
 import type { Job } from "./run.ts";
 
 /** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks of the clock. */
 export const job: Job = {
   name: "dispatch",
   run: async (deps, stop) => {
-    const ticks = await submitTicks(deps, agents);
-    const buried = await buryGivenUp(deps, stop);
+    const failures: unknown[] = [];
+    // What goes wrong with one of them must not hold up the others.
+    const attempt = async (what: string, work: () => Promise<number>): Promise<number> => {
+      try {
+        return stop.aborted ? 0 : await work();
+      } catch (error) {
+        failures.push(error);
+        deps.log("error", "dispatch.stage-failed", { what, reason: messageOf(error) });
+        return 0;
+      }
+    };
+    const ticks = await attempt("schedules", () => submitTicks(deps, agents));
+    const buried = await attempt("given up", () => buryGivenUp(deps, stop));
     const dispatched: Record<string, number> = {};
     for (const { name, lanes, dispatchTimeout } of agents) {
-      if (stop.aborted) break;
-      dispatched[name] = await dispatchDue(deps, name, stop, { lanes, dispatchTimeout });
+      dispatched[name] = await attempt(name, () => dispatchDue(deps, name, stop, { lanes, dispatchTimeout }));
     }
+    if (failures.length > 0) throw failures[0];
     return { dispatched, buried, ticks };
   },
 };

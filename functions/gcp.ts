@@ -5,10 +5,14 @@ import {
 } from "@google-cloud/functions-framework";
 import type { Log } from "../shared/ports/log.ts";
 import { PawlError } from "../shared/task/errors.ts";
+import { problem } from "../shared/web/problem.ts";
 import type { Config } from "./config.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
 import { type Wired, wire } from "./wire.node.ts";
+
+// What the framework refuses itself, such as broken JSON, it would answer with a stack trace.
+process.env.NODE_ENV ??= "production";
 
 /** The longest that a Cloud Run function's request may take. */
 const HTTP_LIMIT = 60 * 60_000;
@@ -39,10 +43,24 @@ export function gcpFunction(answer: (request: Request) => Promise<Response>): vo
   http("pawl", async (request: HttpRequest, response: HttpResponse) => {
     endWell();
     // Until it is answered, whether or not the caller still listens.
-    const over = respond(answer(webRequest(request)), response);
+    const over = respond(answered(request, answer), response);
     underWay.add(over);
     await over.finally(() => underWay.delete(over));
   });
+}
+
+async function answered(
+  request: HttpRequest,
+  answer: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  let asked: Request;
+  try {
+    asked = webRequest(request);
+  } catch {
+    // A method that no web request may have.
+    return problem(404, "not_found", `There is no ${request.method} here`);
+  }
+  return answer(asked);
 }
 
 async function respond(answer: Promise<Response>, response: HttpResponse): Promise<void> {
@@ -91,8 +109,14 @@ function webRequest(request: HttpRequest): Request {
   }
   const { method, rawBody } = request;
   const hasBody = method !== "GET" && method !== "HEAD" && rawBody !== undefined;
-  const url = new URL(request.originalUrl, `https://${request.headers.host ?? "localhost"}`);
-  return new Request(url, { method, headers, ...(hasBody && { body: new Uint8Array(rawBody) }) });
+  return new Request(urlOf(request), { method, headers, ...(hasBody && { body: new Uint8Array(rawBody) }) });
+}
+
+/** Put together, not resolved: a path that begins with two slashes would name another host. */
+function urlOf({ headers: { host = "" }, originalUrl }: HttpRequest): URL {
+  const path = originalUrl.startsWith("/") ? originalUrl : originalUrl.replace(/^\w+:\/\/[^/]*/, "");
+  const here = `https://${/^[\w.:[\]-]+$/.test(host) ? host : "unknown"}${path}`;
+  return new URL(URL.canParse(here) ? here : `https://unknown${path}`);
 }
 
 let current: Promise<Wired> | undefined;

@@ -40,7 +40,7 @@ export function timeBudget({ settings }: Pick<Config, "settings">, limitMs: numb
 export async function answerRun(request: Request, env: Env, log: Log, platform: Platform): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (pathname !== "/run") return problem(404, "not_found", `There is no ${pathname} here, only POST /run`);
-  if (request.method !== "POST") return problem(405, "method", "Use POST", { allow: "POST" });
+  if (request.method !== "POST") return problem(405, "method_not_allowed", "Use POST", { allow: "POST" });
   try {
     // Before anything else is looked at: what is wrong with the settings is not for everyone.
     if (!(await isAuthorised(request, env.PAWL_RUN_SECRET)))

@@ -42,7 +42,7 @@ export async function knownAgents(folder: string, broken?: "skip-broken"): Promi
     try {
       const { limits, schedules, input } = await loadAgent(name, folder);
       const { lanes, dispatchTimeout } = limits;
-      const inputSchema = input && jsonSchemaOf(input);
+      const inputSchema = input && isPlain(input) ? jsonSchemaOf(input) : undefined;
       return [{ name, lanes, dispatchTimeout, schedules, ...(inputSchema && { inputSchema }) }];
     } catch (error) {
       if (broken) return [];
@@ -50,6 +50,34 @@ export async function knownAgents(folder: string, broken?: "skip-broken"): Promi
     }
   });
   return (await Promise.all(known)).flat();
+}
+
+interface ZodLike {
+  readonly _zod?: { readonly def: Record<string, unknown> };
+}
+
+const PLAIN_TYPES = new Set(
+  "object string number boolean null enum literal array record union optional nullable any unknown".split(
+    " ",
+  ),
+);
+const PLAIN_CHECKS = new Set(
+  "min_length max_length length_equals greater_than less_than multiple_of number_format".split(" "),
+);
+
+/**
+ * Whether JSON Schema says all that a schema accepts. One that coerces, transforms or has checks of its own may accept
+ * more: an input that it would take must not be refused before it was asked.
+ */
+function isPlain(schema: unknown): boolean {
+  const def = (schema as ZodLike)?._zod?.def;
+  if (!def || !PLAIN_TYPES.has(String(def.type)) || def.coerce) return false;
+  const checks = (def.checks ?? []) as ZodLike[];
+  if (!checks.every((one) => PLAIN_CHECKS.has(String(one._zod?.def.check)))) return false;
+  if ("format" in def && !["safeint", "int32", "float64"].includes(String(def.format))) return false;
+  const inner = [def.element, def.innerType, def.valueType, ...((def.options ?? []) as unknown[])];
+  const shape = Object.values((def.shape ?? {}) as object);
+  return [...inner, ...shape].every((one) => one === undefined || isPlain(one));
 }
 
 export async function loadAgent(name: string, folder: string): Promise<Agent> {

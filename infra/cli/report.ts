@@ -6,7 +6,7 @@ import { type Command, Option } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
 import { FORMATS, type Format, listReports, readReport } from "../../shared/journey/reports.ts";
-import { logger, say, sayJson } from "./output.ts";
+import { logger, printable, say, sayJson } from "./output.ts";
 
 interface Options {
   readonly week?: string;
@@ -43,7 +43,9 @@ export function addReport(program: Command, config: () => Config): void {
         open ? "html" : json ? "json" : format,
         week ?? month,
       );
-      if (!open) return void process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+      // Markdown is for terminals too; the other forms have rules of their own for what they must not contain.
+      const shown = format === "md" && !json ? text.split("\n").map(printable).join("\n") : text;
+      if (!open) return void process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`);
       const file = join(await mkdtemp(join(tmpdir(), "pawl-report-")), `${listed.name}.html`);
       await writeFile(file, text);
       say(file);

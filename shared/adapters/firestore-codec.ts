@@ -2,7 +2,7 @@ import type { TaskFilter, TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
-import { laneOf } from "../task/names.ts";
+import { isTaskId, laneOf } from "../task/names.ts";
 import { sweepAt } from "../task/sweep.ts";
 
 /**
@@ -72,10 +72,13 @@ export function pageOf(answers: readonly (readonly Task[])[], limit: number): Ta
   return { tasks, ...(last && { cursor: `${last.updatedAt}.${last.id}` }) };
 }
 
+const LATEST = Date.UTC(9999, 11, 31);
+
 /** It comes back from outside, where anyone may have written it. */
 export function readCursor(cursor: string): { at: number; id: string } {
   const [, at, id] = /^(\d{1,15})\.([A-Za-z0-9_-]{1,128})$/.exec(cursor) ?? [];
-  if (at === undefined || id === undefined)
+  // Beyond the year 9999, or an id that Firestore reserves, it would be the server's error, not the caller's.
+  if (at === undefined || id === undefined || Number(at) > LATEST || !isTaskId(id))
     throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
   return { at: Number(at), id };
 }

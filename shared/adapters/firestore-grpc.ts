@@ -79,6 +79,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
 
   return {
     name: `Firestore ${projectId}`,
+    pageSize: 500,
     get: (id) => ask(`Reading task ${id}`, async () => stored(await tasks.doc(id).get())),
     create: (task) =>
       write(`Creating task ${task.id}`, () => tasks.doc(task.id).create({ ...toFields(task) })),

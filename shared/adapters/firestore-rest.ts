@@ -119,6 +119,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
 
   return {
     name: `Firestore ${projectId} (REST)`,
+    pageSize: 500,
     get: async (id) => stored(await read(`Reading task ${id}`, taskPath(id))),
     create: (task) =>
       commit(`Creating task ${task.id}`, taskPath(task.id), toFields(task), { exists: false }),

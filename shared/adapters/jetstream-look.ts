@@ -99,7 +99,7 @@ export function looks(
     advisories: async (limit) => {
       const stream = advisoriesName(settings);
       try {
-        return (await walk(stream, 1, limit)).flatMap(advisoryOf);
+        return (await walk(stream, 1, limit)).map(advisoryOf);
       } catch (error) {
         if (!GONE.has(apiCode((error as Error).cause) ?? 0)) throw error;
         await ensureAdvisories(jsm, settings);
@@ -114,16 +114,17 @@ function kept({ seq, header, subject, data, timestamp }: StoredMsg): KeptMessage
   return { seq, headers: headerMap(header), subject, data, at: Date.parse(timestamp) };
 }
 
-/** What is no advisory of this kind can't have been captured; one that can't be read is as good as none. */
-function advisoryOf(message: StoredMsg): Advisory[] {
-  try {
-    const { stream, stream_seq, deliveries } = message.json<Record<string, unknown>>();
-    return [
-      { at: message.seq, queue: String(stream), seq: Number(stream_seq), deliveries: Number(deliveries) },
-    ];
-  } catch {
-    return [];
-  }
+/** What can't be read names no queue: whoever deals with it forgets it. */
+function advisoryOf(message: StoredMsg): Advisory {
+  const read = () => {
+    try {
+      return message.json<Record<string, unknown>>();
+    } catch {
+      return {};
+    }
+  };
+  const { stream = "", stream_seq, deliveries } = read();
+  return { at: message.seq, queue: String(stream), seq: Number(stream_seq), deliveries: Number(deliveries) };
 }
 
 export function headerMap(headers: MsgHdrs | undefined): ReadonlyMap<string, string> {

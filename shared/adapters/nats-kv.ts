@@ -15,11 +15,14 @@ const taskKey = (id: string) => `task.${id}`;
 const headKey = (id: string) => `journal.${id}`;
 const recordKey = (name: string) => `record.${name}`;
 const partKey = (id: string, name: string) => `part.${id}.${name}`;
-const dueKey = (task: Task) => `due.${task.agent}.${task.id}`;
+/** One for each state: a writer that dies before its document leaves the hint of the state that the task is still in. */
+const dueKey = (task: Task) => `due.${task.agent}.${task.state}.${task.id}`;
 /** After this an index entry that leads nowhere is removed. */
 const STALE_ENTRY = 120_000;
 /** A page that looks for what is rare ends after so many documents, and is gone on with by its cursor. */
 const MOST_SEEN = 10_000;
+/** And after so much of their text. */
+const MOST_CHARS = 16_000_000;
 const WRONG_REVISION = new Set([10071, 10164]);
 
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
@@ -58,7 +61,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     const at = sweepAt(task);
     // A claim leaves the entry of the dispatch that it follows.
     if (at === undefined || (task.state === "running" && task.history.length > 1)) return write();
-    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), `${at} ${task.state}`));
+    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(at)));
     const begun = Date.now();
     await put();
     const result = await write();
@@ -83,6 +86,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
 
   return {
     name: `NATS KV ${name}`,
+    // Each list makes the server count the whole bucket: few large pages are better than many small ones.
+    pageSize: 5_000,
     get,
     create: (task) =>
       indexed(task, () =>
@@ -100,21 +105,28 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     due: async (agent, state, { after, until }, limit) => {
       const what = `Looking for due tasks of ${agent}`;
       const entries: { id: string; at: number; entry: Scanned }[] = [];
-      for await (const entry of values(what, `due.${agent}.*`)) {
-        const [at, indexed] = entry.text().split(" ");
-        const may = indexed === state || (state === "running" && indexed === "dispatched");
-        if (may && Number(at) <= until)
-          entries.push({ id: entry.key.slice(`due.${agent}.`.length), at: Number(at), entry });
+      // A claim leaves the entry of the dispatch that it follows.
+      for (const indexed of state === "running" ? ["dispatched", "running"] : [state]) {
+        const prefix = `due.${agent}.${indexed}.`;
+        for await (const entry of values(what, `${prefix}*`)) {
+          const at = Number(entry.text());
+          const isPast = state !== "running" && at <= after;
+          if (at <= until && !isPast) entries.push({ id: entry.key.slice(prefix.length), at, entry });
+        }
       }
-      const found: Stored[] = [];
+      const found = new Map<string, Stored>();
       for (const { id, entry } of entries.sort((a, b) => a.at - b.at)) {
-        if (found.length >= limit) break;
+        if (found.size >= limit) break;
         const stored = await get(id);
         const at = stored && sweepAt(stored.task);
-        if (at === undefined) await forget(what, entry, until);
-        else if (stored && stored.task.state === state && at > after && at <= until) found.push(stored);
+        const isHere = stored?.task.state === state;
+        // An entry that leads to another state is no hint any more; one of a dispatch still is while it runs.
+        const isHint =
+          isHere || (entry.key.startsWith(`due.${agent}.dispatched.`) && stored?.task.state === "running");
+        if (at === undefined || !(isHint || state === "running")) await forget(what, entry, until);
+        else if (stored && isHere && at > after && at <= until) found.set(id, stored);
       }
-      return found;
+      return [...found.values()];
     },
     /** The bucket's stream has the documents in the order of their last writes: it is read from its end, piece by piece. */
     list: async (filter, limit, cursor) => {
@@ -124,6 +136,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       const end = cursor === undefined ? await lastRevision(what) : Number(cursor) - 1;
       const tasks: Task[] = [];
       let seen = 0;
+      let chars = 0;
       for (let to = end, size = limit; to > 0; size *= 2) {
         const from = Math.max(1, to - size + 1);
         const piece: Scanned[] = [];
@@ -131,7 +144,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         for (const entry of piece.reverse()) {
           const task = JSON.parse(entry.text()) as Task;
           if (isListed(task, filter)) tasks.push(task);
-          if (tasks.length === limit || ++seen === MOST_SEEN)
+          chars += entry.text().length;
+          if (tasks.length === limit || ++seen === MOST_SEEN || chars > MOST_CHARS)
             return { tasks, cursor: String(entry.revision) };
         }
         to = from - 1;
@@ -156,7 +170,10 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
     },
     getPart: (taskId, name) =>
-      ask(`Reading a part of ${taskId}`, async () => (await bucket.get(partKey(taskId, name)))?.string()),
+      ask(`Reading a part of ${taskId}`, async () => {
+        const entry = await bucket.get(partKey(taskId, name));
+        return entry?.operation === "PUT" ? entry.string() : undefined;
+      }),
     getRecord: (name) =>
       ask(`Reading record ${name}`, async () => {
         const entry = await bucket.get(recordKey(name));

@@ -7,7 +7,7 @@ import type { TaskEvent } from "../task/events.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, arrive, keepPoison } from "./arrive.ts";
+import { type Arrived, arrive, keepConflict, keepPoison } from "./arrive.ts";
 import { type Deps, mark, whilePatient } from "./deps.ts";
 import { create, readThrough, update } from "./write.ts";
 
@@ -22,8 +22,9 @@ export async function buryGivenUp(deps: Deps, stop: AbortSignal): Promise<number
   for (const advisory of await deps.bus.advisories(MOST)) {
     if (stop.aborted) break;
     try {
-      if (await bury(deps, advisory)) buried++;
-      await deps.bus.forgetAdvisory(advisory);
+      const became = await bury(deps, advisory);
+      if (became === "buried") buried++;
+      if (became !== "held") await deps.bus.forgetAdvisory(advisory);
     } catch (error) {
       const { queue, seq } = advisory;
       deps.log("warn", "advisory.failed", { queue, seq, reason: messageOf(error) });
@@ -32,19 +33,24 @@ export async function buryGivenUp(deps: Deps, stop: AbortSignal): Promise<number
   return buried;
 }
 
-async function bury(deps: Deps, advisory: Advisory): Promise<boolean> {
+/** "held": a server that was killed forgot that it had delivered it, and its holder is well. */
+async function bury(deps: Deps, advisory: Advisory): Promise<"buried" | "gone" | "held"> {
   const queue = queueNamed(advisory.queue, deps.settings.namespace);
-  if (!queue) return false;
-  const [message] = await deps.bus.survivors(queue, advisory.seq, 1);
-  if (message?.seq !== advisory.seq) return false;
-  await explain(deps, queue, message, advisory);
+  if (!queue) return "gone";
+  const [message] = await deps.bus.survivors(queue, advisory.seq, 1).catch((error: unknown) => {
+    // A queue that was retired took its messages along.
+    if (isPawlError(error, "bus_refused")) return [];
+    throw error;
+  });
+  if (message?.seq !== advisory.seq) return "gone";
+  if (!(await explain(deps, queue, message, advisory))) return "held";
   await deps.bus.remove(queue, advisory.seq);
   deps.log("warn", "message.given-up", { queue: advisory.queue, seq: advisory.seq });
-  return true;
+  return "buried";
 }
 
-/** Returns once the message's sequence is settled in a document. */
-async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory: Advisory): Promise<void> {
+/** Returns once the message's sequence is settled in a document; false while its holder answers for it. */
+async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory: Advisory): Promise<boolean> {
   const error: TaskFailure = {
     code: "deliveries_exhausted",
     message: `JetStream delivered sequence ${advisory.seq} of ${advisory.queue} ${advisory.deliveries} times, and nobody could decide what to do with it`,
@@ -59,7 +65,7 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
       `${error.message}. ${arrived.message}`,
     );
     await keepPoison(delivery, queue, problem, guard, async () => true, deps);
-    return;
+    return true;
   }
   const { envelope, arrival } = arrived;
   const expiresAt = deps.clock.now() + deps.settings.retention;
@@ -67,27 +73,37 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
     const found = await readThrough(deps, envelope.id, guard);
     if (!found) {
       const letter = deadLetter(envelope, arrival, error, expiresAt, mark(deps));
-      if ((await create(deps, letter, guard)).kind === "written") return;
+      if ((await create(deps, letter, guard)).kind === "written") return true;
       continue;
     }
-    if (isSettled(found.task, arrival.queue, arrival.seq)) return;
+    if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
+    if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
+    if (!isSameWork(found.task, arrived)) await keepConflict(arrived, delivery, guard, deps);
     const written = await update(deps, found, changeOf(found, arrived, error, expiresAt), guard);
-    if (written.kind === "written") return;
+    if (written.kind === "written") return true;
   }
 }
 
+function isSameWork(task: Task, { arrival }: Arrived): boolean {
+  return task.agent === arrival.agent && task.inputHash === arrival.inputHash;
+}
+
 /** Of the task's carrier: it failed. Of any other message: one too many. */
-function changeOf({ task: seen }: Stored, { arrival }: Arrived, error: TaskFailure, expiresAt: number) {
-  const { queue, seq, dispatch } = arrival;
+function changeOf({ task: seen }: Stored, arrived: Arrived, error: TaskFailure, expiresAt: number) {
+  const { queue, seq, dispatch } = arrived.arrival;
   return (task: Task, own: ReturnType<typeof mark>): Task | undefined => {
     if (task.stamp !== seen.stamp) return undefined;
-    const isCarrier =
-      (task.state === "running" && task.queue === queue && task.seq === seq) ||
-      (task.state === "dispatched" &&
-        (task.seq === undefined ? dispatch === task.dispatches : task.seq === seq));
-    const event: TaskEvent = isCarrier
-      ? { type: "exhaust", error, queue, seq, expiresAt }
-      : { type: "surplus", queue, seq, dispatch, outcome: "duplicate" };
+    const isSame = isSameWork(task, arrived);
+    const event: TaskEvent =
+      isSame && carries(task, queue, seq, dispatch)
+        ? { type: "exhaust", error, queue, seq, expiresAt }
+        : { type: "surplus", queue, seq, dispatch, outcome: isSame ? "duplicate" : "conflict" };
     return apply(task, event, own);
   };
+}
+
+function carries(task: Task, queue: string, seq: number, dispatch: number): boolean {
+  if (task.state !== "running" && task.state !== "dispatched") return false;
+  if (task.seq === undefined) return dispatch === task.dispatches;
+  return task.queue === queue && task.seq === seq;
 }

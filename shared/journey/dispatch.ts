@@ -36,8 +36,8 @@ const OPERATION: Readonly<Record<string, string>> = {
 };
 
 /** Names the operation, so that a dispatch is the same message however often it is published. */
-export function msgIdOf({ id, dispatches, history }: Pick<Task, "id" | "dispatches" | "history">): string {
-  if (dispatches === 1) return `submit:${id}`;
+export function msgIdOf({ id, dispatches, history, meta }: Task): string {
+  if (dispatches === 1) return meta?.msgId ?? `submit:${id}`;
   const last = history.findLast(
     ({ event }) => event === "dispatch" || event === "requeue" || event in OPERATION,
   );

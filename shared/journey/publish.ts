@@ -14,8 +14,6 @@ import { update } from "./write.ts";
 export interface Patience {
   readonly ms: number;
   readonly retryIn: number;
-  /** The Msg-Id is the caller's own, and says that this is the same operation as another task: it must not run. */
-  readonly isOwnMsgId?: boolean;
 }
 
 export interface Published {
@@ -75,7 +73,9 @@ export async function publish(
       }
       const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
       if (isDefinite && !unknown) {
-        const isRepeat = patience.isOwnMsgId && isPawlError(error, "msg_id_taken");
+        // Its own Msg-Id says that it is the same operation as another task: it must not run.
+        const isOwn = stored.task.dispatches === 1 && stored.task.meta?.msgId === msgId;
+        const isRepeat = isOwn && isPawlError(error, "msg_id_taken");
         await takeBack(deps, stored, error, isRepeat ? "dead letter" : patience.retryIn);
       }
       throw error;

@@ -1,7 +1,8 @@
 import type { QueueInfo } from "../ports/bus.ts";
 import type { Settlement } from "../task/document.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
 import type { Findings } from "../task/findings.ts";
-import { type Queue, streamName } from "../task/names.ts";
+import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import type { Counting } from "../task/tally.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
@@ -15,8 +16,18 @@ export interface Plan {
   /** Documents that changed before this were looked at the last time. */
   readonly since: number;
   readonly queues: readonly PlannedQueue[];
+  readonly broken: readonly BrokenQueue[];
   /** All counters then. */
   readonly counts: Readonly<Record<string, number>>;
+}
+
+/** One that can't be looked at. */
+export interface BrokenQueue {
+  readonly stream: string;
+  readonly agent: string;
+  readonly why: string;
+  readonly isGone?: boolean;
+  readonly before?: Mark;
 }
 
 export interface PlannedQueue {
@@ -65,7 +76,8 @@ export async function planOrResume(
   const ledger = await readLedger(deps.store);
   const kept = await deps.store.getRecord(PROGRESS);
   const left = kept && (JSON.parse(kept.text) as Progress);
-  if (kept && left && left.plan.run !== ledger.lastRun)
+  // One of before the last report has nothing left to say.
+  if (kept && left && left.plan.at > (ledger.at ?? 0))
     return { progress: left, revision: kept.revision, isResumed: true };
   const plan = await planFrom(deps, ledger);
   const progress: Progress = {
@@ -82,16 +94,31 @@ export async function planOrResume(
 
 async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
   const queues: PlannedQueue[] = [];
+  const broken: BrokenQueue[] = [];
   for (const queue of await deps.bus.queues()) {
     const stream = streamName(queue);
-    const info = await deps.bus.inspect(queue);
     const before = ledger.marks[stream];
-    queues.push({ queue, stream, info, ...(before && { before }) });
+    try {
+      const info = await deps.bus.inspect(queue);
+      queues.push({ queue, stream, info, ...(before && { before }) });
+    } catch (error) {
+      // Its consumer is gone. What it says of itself next week is not lost: its mark stays.
+      if (!isPawlError(error, "bus_refused")) throw error;
+      broken.push({ stream, agent: queue.agent, why: messageOf(error), ...(before && { before }) });
+    }
+  }
+  for (const [stream, before] of Object.entries(ledger.marks)) {
+    const isKnown =
+      queues.some((one) => one.stream === stream) || broken.some((one) => one.stream === stream);
+    const agent = queueNamed(stream, deps.settings.namespace)?.agent ?? "";
+    // A queue that was drained and retired left nothing open.
+    if (!isKnown && before.open.length > 0)
+      broken.push({ stream, agent, why: "the stream is gone", isGone: true });
   }
   const at = deps.clock.now();
   const from = ledger.at ?? Math.min(at, ...queues.map(({ info }) => info.createdAt)) - 1;
   const since = ledger.at === undefined ? 0 : ledger.at - SLACK;
-  return { run: uniqueToken(), from, at, since, queues, counts: await readCounts(deps.store) };
+  return { run: uniqueToken(), from, at, since, queues, broken, counts: await readCounts(deps.store) };
 }
 
 /** The same period again, between two earlier reconciliations: the last one before `from`, the first one after `to`. */

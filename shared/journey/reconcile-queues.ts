@@ -32,11 +32,16 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
       find("stream_rewound", `documents settled its sequence ${settled}, and it has ${info.lastSeq}`);
     if (before && before.consumerCreatedAt !== info.consumer.createdAt)
       find("consumer_recreated", `made anew at ${iso(info.consumer.createdAt)}`);
+    const stranded = info.messages - info.pending - info.inFlight;
+    if (stranded > 0)
+      find("stranded", `${stranded} of its ${info.messages} messages are neither pending nor in flight`);
     if (queue.generation < deps.settings.generation && info.messages > 0)
       find("old_generation", `${info.messages} messages are left in generation ${queue.generation}`);
     for (const { what, is, should, ok } of checksOf(planned, deps.settings))
       if (!ok) find("queue_differs", `${what} is ${is} and should be ${should}`, `${stream} ${what}`);
   }
+  for (const { stream, agent, why, isGone } of account.plan.broken)
+    findings.push({ kind: isGone ? "stream_rewound" : "queue_differs", subject: stream, agent, detail: why });
   return findings;
 }
 

@@ -2,7 +2,6 @@ import { backoff } from "../task/backoff.ts";
 import { series } from "../task/counters.ts";
 import { messageOf } from "../task/errors.ts";
 import { type Findings, found, sorted } from "../task/findings.ts";
-import { queueNamed } from "../task/names.ts";
 import {
   figuresOf,
   monthOf,
@@ -16,6 +15,7 @@ import type { Deps } from "./deps.ts";
 import { type Account, account } from "./reconcile.ts";
 import { planBetween } from "./reconcile-plan.ts";
 import { agentTallies, checkedSettings, queueFindings, queueReports } from "./reconcile-queues.ts";
+import { ackLags, repair } from "./reconcile-repair.ts";
 import {
   type Format,
   type Ledger,
@@ -26,7 +26,6 @@ import {
   partOf,
   REPORTS,
 } from "./reports.ts";
-import { dispatchDue } from "./sweep.ts";
 
 /** How a report is written in each form. */
 export type Writers = Readonly<Record<Exclude<Format, "json">, (report: Report) => string>>;
@@ -65,7 +64,7 @@ export async function reconcile(
   if (!result) return undefined;
   const lagging = await ackLags(deps, result);
   const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
-  const repairs = options.repair ? await repair(deps, findings, lagging.messages, options) : {};
+  const repairs = options.repair ? await repair(deps, findings, lagging.messages, options.lanes ?? {}) : {};
   const done = await store(deps, result, findings, repairs, options.writers);
   if (done.isNew) await tellReport(deps, done);
   return done;
@@ -100,45 +99,6 @@ export async function lookBack(
   return reportOf(deps, result, findings, {}, {});
 }
 
-/** Settled messages that are still there, well after their holder said its last word. */
-async function ackLags(deps: Deps, { plan, lagging }: Account) {
-  const messages: { stream: string; seq: number }[] = [];
-  let findings: Findings["named"] = [];
-  for (const { queue: stream, seq, at, task } of lagging) {
-    const planned = plan.queues.find((one) => one.stream === stream);
-    if (!planned || plan.at - at < 2 * deps.settings.ackWait) continue;
-    const [there] = await deps.bus.survivors(planned.queue, seq, 1);
-    if (there?.seq !== seq) continue;
-    messages.push({ stream, seq });
-    const { agent } = planned.queue;
-    const detail = `task ${task} settled it at ${new Date(at).toISOString()}`;
-    findings = [...findings, { kind: "ack_lag", subject: `${stream}#${seq}`, agent, detail }];
-  }
-  return { messages, findings };
-}
-
-/** Only what any runner or dispatcher would do too. */
-async function repair(
-  deps: Deps,
-  findings: Findings,
-  lagging: readonly { stream: string; seq: number }[],
-  { lanes = {} }: ReconcileOptions,
-): Promise<Record<string, number>> {
-  const repairs: Record<string, number> = {};
-  for (const { stream, seq } of lagging) {
-    const queue = queueNamed(stream, deps.settings.namespace);
-    if (!queue) continue;
-    await deps.bus.remove(queue, seq);
-    repairs.acks_repeated = (repairs.acks_repeated ?? 0) + 1;
-  }
-  const stuck = findings.named.filter(({ kind }) => kind === "orphan" || kind === "overdue");
-  for (const agent of new Set(stuck.map((one) => one.agent))) {
-    const dispatched = await dispatchDue(deps, agent, undefined, { lanes: lanes[agent] ?? 1 });
-    if (dispatched > 0) repairs.tasks_dispatched = (repairs.tasks_dispatched ?? 0) + dispatched;
-  }
-  return repairs;
-}
-
 /** Until it is in the list; another reconciliation of the same plan may have been faster, with the same report. */
 async function store(
   deps: Deps,
@@ -152,7 +112,8 @@ async function store(
   for (;;) {
     const record = await deps.store.getRecord(LIST);
     const ledger: Ledger = record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
-    const isDone = ledger.lastRun === plan.run;
+    // By another one with the same plan; or this one comes late, and newer ones have gone on without it.
+    const isDone = ledger.lastRun === plan.run || (ledger.at ?? 0) >= plan.at;
     const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
     const own = reportOf(deps, result, findings, repairs, ledger.counts ?? {});
     const listed: Listed[] = [];
@@ -279,7 +240,8 @@ function fitting(past: readonly Past[]): readonly Past[] {
 
 /** Where the next one begins. */
 function marksOf({ plan, books }: Account): Record<string, Mark> {
-  return Object.fromEntries(
+  const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
+  const marks = Object.fromEntries(
     plan.queues.map(({ stream, info }) => [
       stream,
       {
@@ -290,4 +252,5 @@ function marksOf({ plan, books }: Account): Record<string, Mark> {
       },
     ]),
   );
+  return { ...Object.fromEntries(untouched), ...marks };
 }

@@ -1,15 +1,16 @@
 import type { Settlement, State, Task } from "../task/document.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
 import { countTask, examine, examineJournal } from "../task/examine.ts";
 import { type Finding, type Findings, found } from "../task/findings.ts";
 import type { Entry } from "../task/journal.ts";
-import { hashOf } from "../task/sequences.ts";
+import { SeenHashes } from "../task/sequences.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { pageName } from "../task/settled.ts";
 import { ORPHAN_AFTER } from "../task/sweep.ts";
 import { type Counting, NO_TALLY } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
 import { readJournal } from "./journal.ts";
-import { type Books, loadBooks, openBooks, storeBooks } from "./reconcile-books.ts";
+import { type Books, isRewound, loadBooks, openBooks, storeBooks } from "./reconcile-books.ts";
 import {
   keepProgress,
   type Lagging,
@@ -18,9 +19,8 @@ import {
   type Progress,
   planOrResume,
 } from "./reconcile-plan.ts";
-import { hasMessage } from "./sweep.ts";
+import { hasMessage, isStranded } from "./sweep.ts";
 
-const PAGE = 500;
 /** How many documents are looked at between two savings of where it is; of many, a tenth of them. */
 const SAVE_EVERY = 20_000;
 const LIVE: readonly State[] = ["scheduled", "dispatched", "running", "waiting", "in_doubt"];
@@ -76,9 +76,10 @@ export async function account(
   };
 
   for (let isLeft = begun.stage === "documents"; isLeft; ) {
-    const page = await deps.store.list({}, PAGE, cursor);
+    const page = await deps.store.list({}, deps.store.pageSize, cursor);
     const news = page.tasks.filter((task) => task.updatedAt >= plan.since);
-    for (const task of news) await looking.at(task);
+    // One that was written by a clock that is behind may come up a second time.
+    for (const task of news) if (!looking.hasSeen(task)) await looking.at(task);
     cursor = news.length < page.tasks.length ? undefined : page.cursor;
     isLeft = cursor !== undefined;
     onProgress(looking.documents());
@@ -92,8 +93,9 @@ export async function account(
     isLeft;
     isLeft = next !== undefined
   ) {
-    const page = await deps.store.list({ states: LIVE }, PAGE, next);
+    const page = await deps.store.list({ states: LIVE }, deps.store.pageSize, next);
     for (const task of page.tasks) if (task.updatedAt < plan.since) await looking.at(task);
+    if (stop.aborted) return undefined;
     next = page.cursor;
   }
   if (!isOver) await lookAgain(deps, plan, books, looking, kept !== undefined);
@@ -126,7 +128,7 @@ async function lookAgain(
   for (const since of [plan.at - CLOCKS_APART, 0]) {
     if (since === 0 && ![...books.values()].some((book) => book.ranges("unexplained").length > 0)) return;
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
-      const page = await deps.store.list({}, PAGE, cursor);
+      const page = await deps.store.list({}, deps.store.pageSize, cursor);
       for (const task of page.tasks) {
         // What changed since the beginning and was not seen counts in full; of the rest only what it settled.
         if (!isResumed && task.updatedAt > plan.at && !looking.hasSeen(task)) await looking.at(task);
@@ -137,7 +139,7 @@ async function lookAgain(
   }
 }
 
-const MOST_LAGGING = 10_000;
+const MOST_LAGGING = 1_000;
 
 type Looking = ReturnType<typeof lookingAt>;
 
@@ -145,11 +147,16 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
   const tallies: Record<string, Counting> = structuredClone(begun.tallies);
   const maxSettled: Record<string, number> = { ...begun.maxSettled };
   const lagging: Lagging[] = [...begun.lagging];
-  const seen = new Set<number>();
+  const seen = new SeenHashes();
   let { findings, documents } = begun;
   const horizon = redeliveryHorizon(deps.settings);
   const span = { from: plan.from, to: plan.at };
   const infos = new Map(plan.queues.map(({ stream, info }) => [stream, info]));
+  const rewound = new Map(
+    plan.queues
+      .filter(({ info, before }) => before && isRewound(info, before))
+      .map(({ stream, info }) => [stream, info.createdAt]),
+  );
   const find = (...more: readonly Finding[]) => {
     if (more.length > 0) findings = found(findings, ...more);
   };
@@ -157,11 +164,19 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
   const settle = async (task: Task): Promise<void> => {
     for (const entry of await settlementsOf(deps, task)) {
       const { queue, seq, outcome } = entry;
-      maxSettled[queue] = Math.max(maxSettled[queue] ?? 0, seq);
       const book = books.get(queue);
+      // Of a former life of the stream: its sequences began anew, and this one is not that one.
+      if (entry.at < (rewound.get(queue) ?? 0)) continue;
+      maxSettled[queue] = Math.max(maxSettled[queue] ?? 0, seq);
       if (!book) continue;
-      if (book.isPresent(seq) && lagging.length < MOST_LAGGING) lagging.push({ ...entry, task: task.id });
+      // One that has just been settled is on its way out.
+      const isLate = plan.at - entry.at >= 2 * deps.settings.ackWait;
+      if (isLate && book.isPresent(seq) && lagging.length < MOST_LAGGING)
+        lagging.push({ ...entry, task: task.id });
+      const before = book.classOf(seq);
       if (book.settle(seq, outcome, task.id)) continue;
+      // What could not be the task's is settled in its document, and kept in a letter of its own.
+      if (outcome === "conflict" || before === "conflict" || task.id.startsWith("stray-")) continue;
       const detail = `sequence ${seq} of ${queue} is settled by another document too`;
       find({ kind: "settled_twice", subject: task.id, agent: task.agent, detail });
     }
@@ -171,38 +186,56 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
   const carrier = async (task: Task): Promise<void> => {
     if (task.state !== "dispatched" && task.state !== "running") return;
     if (plan.at - task.updatedAt < 2 * ORPHAN_AFTER) return;
-    const oldestAt = infos.get(task.queue)?.oldestAt;
-    // Its message is further back in the queue.
-    if (oldestAt !== undefined && task.updatedAt > oldestAt) return;
+    const info = infos.get(task.queue);
+    const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
+    // Its message is further back in the queue. A running task's is the one that is under way.
+    if (task.state === "dispatched" && isBehind) return;
+    const isThere = await hasMessage(deps, task).catch((error: unknown) => {
+      if (isPawlError(error, "bus_refused")) return false;
+      throw error;
+    });
+    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));
+    // It may have gone on while it was looked at.
+    if (isHeld || (await deps.store.get(task.id))?.task.stamp !== task.stamp) return;
     const common = { subject: task.id, agent: task.agent };
-    if (!(await hasMessage(deps, task)))
+    if (!isThere)
       find({
         ...common,
         kind: "orphan",
         detail: `it is ${task.state}, and ${task.queue} has no message of it`,
       });
-    else if (task.state === "running" && !(await deps.bus.isHeld(task.token)))
+    else if (task.state === "running")
       find({ ...common, kind: "unheld", detail: `${task.runner} claimed it and does not answer` });
+  };
+
+  /** Of a task that has one. What is missing of it is a finding, not the end of the reconciliation. */
+  const journalOf = async (task: Task): Promise<readonly Entry[]> => {
+    if (task.journaled === 0) return [];
+    try {
+      const journal = await readJournal(task.id, () => {}, deps);
+      const entries = journal?.head.born === task.createdAt ? journal.entries : [];
+      find(...examineJournal(task, entries));
+      return entries;
+    } catch (error) {
+      if (isPawlError(error, "store_unavailable") || isPawlError(error, "store_refused")) throw error;
+      const detail = `it can't be read: ${messageOf(error)}`;
+      find({ kind: "journal_missing", subject: task.id, agent: task.agent, detail });
+      return [];
+    }
   };
 
   return {
     documents: () => documents,
-    hasSeen: ({ id }: Task) => seen.has(hashOf(id)),
+    hasSeen: ({ id }: Task) => seen.has(id),
     settle,
     at: async (task: Task): Promise<void> => {
       documents++;
-      seen.add(hashOf(task.id));
+      seen.add(task.id);
       await settle(task);
       await carrier(task);
-      find(...examine(task, plan.at, horizon));
-      let entries: readonly Entry[] = [];
-      if (task.journaled > 0) {
-        const journal = await readJournal(task.id, () => {}, deps);
-        entries = journal?.head.born === task.createdAt ? journal.entries : [];
-        find(...examineJournal(task, entries));
-      }
+      find(...examine(task, plan.at, horizon, plan.since));
       tallies[task.agent] ??= structuredClone(NO_TALLY) as Counting;
-      countTask(tallies[task.agent] as Counting, task, span, entries);
+      countTask(tallies[task.agent] as Counting, task, span, await journalOf(task));
     },
     progress: (): Progress => ({ ...begun, tallies, findings, maxSettled, lagging, documents }),
     result: (): Account => ({ plan, books, tallies, findings, lagging, maxSettled, documents }),

@@ -6,7 +6,7 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, mark, PATIENCE, uniqueToken, whilePatient } from "./deps.ts";
+import { type Deps, mark, uniqueToken, whilePatient } from "./deps.ts";
 import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
@@ -44,13 +44,19 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const agent = checkAgentName(submission.agent);
   const id = checkTaskId(submission.id ?? uniqueToken());
   checkInputSize(submission.input, deps.settings.inputLimit);
-  const { orderingKey, parent, meta, input, at: dueAt } = submission;
+  const { orderingKey, parent, input, msgId, at: dueAt } = submission;
+  const meta = msgId === undefined ? submission.meta : { ...submission.meta, msgId };
   if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
     throw new PawlError(
       "input_invalid",
       `The ordering key has ${orderingKey.length} characters; ${LABEL_LIMIT} is the limit`,
     );
   }
+  if (msgId !== undefined && !/^[\x21-\x7e]{1,200}$/.test(msgId))
+    throw new PawlError(
+      "input_invalid",
+      `The Msg-Id is ${JSON.stringify(msgId.slice(0, 200))}; it should be 1 to 200 printable ASCII characters without spaces`,
+    );
   const lane = laneOf(orderingKey ?? id, submission.lanes);
   const { now, stamp, by } = mark(deps);
   const queue = queueOf({ agent, lane }, deps);
@@ -66,12 +72,10 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
 
   const phase = { agent, phase: "dispatched_write" } as const;
   const created = await create(deps, task, whilePatient(deps, `Task ${id}`, phase));
-  const msgId = submission.msgId ?? msgIdOf(task);
-  if (created.kind === "moot") return again(deps, created.stored as Stored, task, msgId, submission.byKey);
+  if (created.kind === "moot") return again(deps, created.stored as Stored, task, submission);
   if (isLater) return { id, kind: "accepted", state: "scheduled" };
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
-  const isOwnMsgId = submission.msgId !== undefined;
-  await publish(deps, stored, queue, msgId, { ms: PATIENCE, retryIn: 0, isOwnMsgId });
+  await publish(deps, stored, queue, msgIdOf(task));
   return { id, kind: "accepted", state: "dispatched" };
 }
 
@@ -80,8 +84,7 @@ async function again(
   deps: Deps,
   found: Stored,
   wanted: Task,
-  msgId: string,
-  byKey = false,
+  { msgId, byKey }: Submission,
 ): Promise<Submitted> {
   const { task } = found;
   if (task.agent !== wanted.agent || task.inputHash !== wanted.inputHash) {
@@ -107,13 +110,17 @@ async function again(
 }
 
 /** A submitter that died between its write and its publish left a task without a message: finish that. */
-async function heal(deps: Deps, found: Stored, msgId: string): Promise<DuplicateLayer | undefined> {
+async function heal(
+  deps: Deps,
+  found: Stored,
+  msgId: string | undefined,
+): Promise<DuplicateLayer | undefined> {
   const { task, revision } = found;
   if (task.state === "scheduled" && task.dueAt <= deps.clock.now()) {
     return (await dispatch(deps, found)) ? undefined : "document";
   }
   if (task.state !== "dispatched" || task.seq !== undefined) return "document";
-  const id = task.dispatches === 1 ? msgId : msgIdOf(task);
+  const id = task.dispatches === 1 && msgId !== undefined ? msgId : msgIdOf(task);
   return (await publish(deps, { task, revision }, queueOf(task, deps), id)).stoppedBy;
 }
 

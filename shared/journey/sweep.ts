@@ -1,3 +1,5 @@
+import type { QueueInfo } from "../ports/bus.ts";
+import type { Notify } from "../ports/notify.ts";
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
@@ -37,24 +39,39 @@ export async function dispatchDue(
   const now = deps.clock.now();
   const turns = await turnsOf(deps, agent, lanes);
   // By the first of the lanes whose turn has come; each task is then measured by its own.
-  const turn = Math.max(...turns.values());
+  const turn = Math.max(0, ...turns.values());
   const isOverdue = (task: Task) =>
     task.updatedAt <= (turns.get(task.lane) ?? now) && now - task.updatedAt >= dispatchTimeout;
+  let isAway = false;
+  const notify: Notify = async (notice) => {
+    try {
+      await deps.notify?.(notice);
+    } catch (error) {
+      isAway ||= (error as Error)?.name === "TimeoutError";
+      throw error;
+    }
+  };
+  // A receiver that does not answer is not waited for again and again: the rest is told by the next sweep.
+  const told = async (stored: Stored) =>
+    deps.notify !== undefined && !isAway && (await tell({ ...deps, notify }, stored));
   const works: readonly [SweptState, number, (stored: Stored) => Promise<boolean>][] = [
     ["scheduled", now, (stored) => dispatch(deps, stored, ONCE)],
     [
       "waiting",
       now,
       async (stored) => {
-        const told = await tell(deps, stored);
-        return (await wake(deps, stored)) || told;
+        const isTold = await told(stored);
+        return (await wake(deps, stored)) || isTold;
       },
     ],
-    ["dispatched", turn + ORPHAN_AFTER, async (stored) => isOverdue(stored.task) && restore(deps, stored)],
-    ["running", turn + ORPHAN_AFTER, async (stored) => isOverdue(stored.task) && restore(deps, stored)],
-    ["in_doubt", now, (stored) => tell(deps, stored)],
-    ["failed", now, (stored) => tell(deps, stored)],
+    ["in_doubt", now, told],
+    ["failed", now, told],
+    ["dispatched", turn + ORPHAN_AFTER, (stored) => restore(deps, stored)],
+    ["running", turn + ORPHAN_AFTER, (stored) => restore(deps, stored)],
   ];
+  /** Of those with a message, only the ones whose turn has come cost a look. */
+  const isWorth = ({ task }: Stored) =>
+    (task.state !== "dispatched" && task.state !== "running") || isOverdue(task);
   let looked = 0;
   let changed = 0;
   for (const [state, until, work] of works) {
@@ -66,7 +83,7 @@ export async function dispatchDue(
       const fresh = page.filter(({ task }) => !seen.has(task.id));
       for (const { task } of fresh) seen.add(task.id);
       await inParallel(fresh, async (stored) => {
-        if (stop?.aborted || ++looked > most) return;
+        if (stop?.aborted || !isWorth(stored) || ++looked > most) return;
         try {
           if (await work(stored)) changed++;
         } catch (error) {
@@ -88,18 +105,26 @@ export async function dispatchDue(
 
 /**
  * How far each lane has come: when its oldest message was stored, or now if it is empty. A task that was dispatched
- * later is not looked for, its message is further back; so a long queue costs a sweep nothing.
+ * later is not looked for, its message is further back; so a long queue costs a sweep nothing. Not so where messages
+ * lie that nobody will deliver any more: the oldest of them says nothing.
  */
 async function turnsOf(deps: Deps, agent: string, lanes: number): Promise<Map<number, number>> {
   const turns = new Map<number, number>();
   for (let lane = 0; lane < lanes; lane++) {
-    const info = await deps.bus.inspect(queueOf({ agent, lane }, deps)).catch((error: unknown) => {
-      // Of an agent that never ran.
-      if (!isPawlError(error, "bus_refused")) throw error;
-    });
-    turns.set(lane, info?.oldestAt ?? deps.clock.now());
+    try {
+      const info = await deps.bus.inspect(queueOf({ agent, lane }, deps));
+      turns.set(lane, isStranded(info) ? deps.clock.now() : (info.oldestAt ?? deps.clock.now()));
+    } catch (error) {
+      // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
+      turns.set(lane, isPawlError(error, "bus_refused") ? deps.clock.now() : 0);
+    }
   }
   return turns;
+}
+
+/** Messages are there that the consumer neither will deliver nor has under way. */
+export function isStranded({ messages, pending, inFlight }: QueueInfo): boolean {
+  return messages > pending + inFlight;
 }
 
 /** A task whose message is gone, or was never published. */

@@ -51,6 +51,8 @@ export type WriteResult =
 export interface TaskStore {
   /** For people: which store this is, and where. */
   readonly name: string;
+  /** How many documents are best listed at once by whoever wants all of them. */
+  readonly pageSize: number;
   get(id: string): Promise<Stored | undefined>;
   create(task: Task): Promise<WriteResult>;
   replace(task: Task, seen: Revision): Promise<WriteResult>;

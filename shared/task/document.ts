@@ -70,6 +70,8 @@ export interface Meta {
   readonly owner?: string;
   /** Of the whole request: the same Idempotency-Key with another one is a mistake. */
   readonly requestHash?: string;
+  /** The Msg-Id of its first dispatch, where its submitter chose one: it says which operation this is. */
+  readonly msgId?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 

@@ -143,7 +143,7 @@ function shown(value: unknown): string {
 }
 
 /** What is no meta of ours is left out: a message can be written by anyone. */
-function readMeta({ owner, requestHash, labels }: JsonObject): Meta {
+function readMeta({ owner, requestHash, msgId, labels }: JsonObject): Meta {
   const short = (value: Json | undefined): value is string =>
     typeof value === "string" && value.length <= LABEL_LIMIT;
   const kept = isJsonObject(labels)
@@ -152,6 +152,7 @@ function readMeta({ owner, requestHash, labels }: JsonObject): Meta {
   return {
     ...(short(owner) && { owner }),
     ...(short(requestHash) && { requestHash }),
+    ...(short(msgId) && { msgId }),
     ...(kept.length > 0 && {
       labels: Object.fromEntries(kept.slice(0, MOST_LABELS)) as Record<string, string>,
     }),

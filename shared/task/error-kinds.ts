@@ -1,4 +1,5 @@
 import { authorErrors } from "./author-errors.ts";
+import { webErrors } from "./web-errors.ts";
 
 /**
  * The one error family. A code is the anchor of its paragraph in docs/errors.md, which is printed from this table.
@@ -16,6 +17,7 @@ export interface ErrorKind {
 
 export const errorKinds = {
   ...authorErrors,
+  ...webErrors,
   agent_mismatch: {
     disposition: "fail",
     meaning: "A message on one agent's queue names another agent.",

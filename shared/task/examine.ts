@@ -17,8 +17,11 @@ const CLOCK_SLACK = 5_000;
 /** A dispatcher comes every minute; after so long nobody came. */
 const OVERDUE = 15 * 60_000;
 
-/** What is wrong with a document by itself. `horizon`: how long after its end a message may come again. */
-export function examine(task: Task, now: Millis, horizon: number): Finding[] {
+/**
+ * What is wrong with a document by itself. `horizon`: how long after its end a message may come again. `since`: what
+ * was lost before was reported before.
+ */
+export function examine(task: Task, now: Millis, horizon: number, since: Millis): Finding[] {
   const findings: Finding[] = [];
   const { id, agent, history } = task;
   const find = (kind: FindingName, detail: string) => findings.push({ kind, subject: id, agent, detail });
@@ -32,7 +35,10 @@ export function examine(task: Task, now: Millis, horizon: number): Finding[] {
     find("executed_unfenced", `${task.executions} executions were started, and ${task.fence} claims made`);
 
   const back = history.find(
-    (entry, i) => i > 0 && entry.at < (history[i - 1] as HistoryEntry).at - CLOCK_SLACK,
+    (entry, i) =>
+      i > 0 &&
+      (history[i - 1] as HistoryEntry).at >= since &&
+      entry.at < (history[i - 1] as HistoryEntry).at - CLOCK_SLACK,
   );
   if (back) {
     const before = history[history.indexOf(back) - 1] as HistoryEntry;
@@ -43,7 +49,7 @@ export function examine(task: Task, now: Millis, horizon: number): Finding[] {
   }
   if (isFinal(task) && "expiresAt" in task) {
     const last = Math.max(task.createdAt, ...task.settled.map(({ at }) => at));
-    if (task.expiresAt - last < horizon)
+    if (task.expiresAt - last < horizon - CLOCK_SLACK)
       find(
         "ttl_short",
         `it expires ${task.expiresAt - last} ms after its last message; ${horizon} ms are needed`,
@@ -52,7 +58,7 @@ export function examine(task: Task, now: Millis, horizon: number): Finding[] {
   if ((task.state === "scheduled" || task.state === "waiting") && (task.dueAt ?? now) < now - OVERDUE)
     find("overdue", `it is ${task.state} and was due at ${new Date(task.dueAt as number).toISOString()}`);
   if (task.state === "in_doubt") find("in_doubt", `effect ${task.effect}, try ${task.tries}`);
-  for (const { queue, seq } of task.settled.filter(({ outcome }) => outcome === "lost"))
+  for (const { queue, seq } of task.settled.filter(({ outcome, at }) => outcome === "lost" && at >= since))
     find("message_lost", `sequence ${seq} of ${queue}`);
   return findings;
 }
@@ -91,21 +97,22 @@ export function countTask(tally: Counting, task: Task, span: Span, entries: read
   const times = (event: string) => events.filter((one) => one.event === event).length;
   const isNew = isIn(task.createdAt);
   if (isNew) tally.created++;
-  // A history keeps its newest entries: of a task that is older than it, what fell out is not counted.
+  // A history keeps its newest entries. What fell out of a new task's is in its counters; of an older one's, it is not.
+  const isWhole = !isNew || BEGINNINGS.has(task.history[0]?.event ?? "");
   const { publishDuplicates: duplicates } = task;
   for (const layer of ["window", "subject", "document", "key"] as const) {
     const seen = events.filter(({ event, note }) => event === "publishDuplicate" && note === layer).length;
-    tally.duplicates[layer] += isNew ? (duplicates[layer] ?? 0) : seen;
+    tally.duplicates[layer] += isWhole ? seen : (duplicates[layer] ?? 0);
   }
-  tally.skipped += isNew ? task.redeliveriesSkipped : times("skip");
-  tally.executions += isNew ? task.executions : starts(events);
-  tally.executedTwice += isNew || times("complete") > 0 ? Math.max(0, completionsOf(task) - 1) : 0;
+  tally.skipped += isWhole ? times("skip") : task.redeliveriesSkipped;
+  tally.executions += isWhole ? starts(events) : task.executions;
+  tally.executedTwice += times("complete") > 0 ? Math.max(0, completionsOf(task) - 1) : 0;
   tally.takeovers += times("takeover");
   tally.retries += times("retry") + times("hold");
   tally.writes += events.length;
   countTimes(tally, task.history, isIn);
-  const end = task.history.findLast(({ state }, i, all) => state !== all[i - 1]?.state);
-  if (!isFinal(task) || !end || !isIn(end.at)) return;
+  const end = endOf(task);
+  if (end === undefined || !isIn(end)) return;
   if (task.state === "completed" || task.state === "failed" || task.state === "cancelled")
     tally[task.state]++;
   if (task.state === "failed")
@@ -115,6 +122,18 @@ export function countTask(tally: Counting, task: Task, span: Span, entries: read
   tally.saved = plus(tally.saved, task.saved);
   tally.respent = plus(tally.respent, lost(entries));
   tally.writes += task.journaled;
+}
+
+const BEGINNINGS = new Set(["submit", "adopt", "deadLetter"]);
+
+/** When it ended: by its history, or, where that has forgotten it, by what it settled last. */
+function endOf(task: Task): Millis | undefined {
+  if (!isFinal(task)) return undefined;
+  const { history, settled } = task;
+  const change = history.findLast(({ state, event }, i) =>
+    i > 0 ? state !== history[i - 1]?.state : BEGINNINGS.has(event),
+  );
+  return change?.at ?? settled.findLast(({ outcome }) => outcome === task.state)?.at;
 }
 
 /** A claim starts its handler, or a `start` that follows it does. */

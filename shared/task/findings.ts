@@ -87,6 +87,12 @@ export const findingKinds = {
     did: "Deleted it: what it asked for is done.",
     todo: "Nothing.",
   },
+  stranded: {
+    severity: "look",
+    meaning: "Messages lie in a stream that its consumer will not deliver any more: it gave up on them.",
+    did: "Nothing here; the dispatch function makes dead letters of them when the server's advisory was captured.",
+    todo: "See whether the dispatch function runs. If it does, the advisory was lost: `nats stream view` shows them.",
+  },
   ttl_short: {
     severity: "look",
     meaning: "A finished task's document is removed before the last redelivery of its message could come.",

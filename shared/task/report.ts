@@ -1,5 +1,5 @@
 import type { Span } from "./examine.ts";
-import { type Finding, type Findings, findingKinds, sorted } from "./findings.ts";
+import { type Finding, type Findings, findingKinds, MOST_NAMED, sorted } from "./findings.ts";
 import type { SequenceClass } from "./sequences.ts";
 import { added, caught, merged, percentile, published, type Tally, total } from "./tally.ts";
 
@@ -86,10 +86,18 @@ export function together(a: Report | undefined, b: Report): Report {
     runs: a.runs + b.runs,
     documents: a.documents + b.documents,
     agents: Object.fromEntries(agents),
-    findings: { counts, named: sorted([...b.findings.named, ...older]) },
+    findings: { counts, named: capped(sorted([...b.findings.named, ...older])) },
     repairs,
     operations: merged({ ...a.operations }, { ...b.operations }) as unknown as Operations,
   };
+}
+
+function capped(named: readonly Finding[]): Finding[] {
+  const seen: Partial<Record<Finding["kind"], number>> = {};
+  return named.filter(({ kind }) => {
+    seen[kind] = (seen[kind] ?? 0) + 1;
+    return (seen[kind] as number) <= MOST_NAMED;
+  });
 }
 
 export interface Verdict {

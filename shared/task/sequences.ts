@@ -86,6 +86,11 @@ export class SequenceBook {
     return true;
   }
 
+  classOf(seq: number): SequenceClass | undefined {
+    const place = this.#place(seq);
+    return place === undefined ? undefined : CLASSES[this.#classes[place] as number];
+  }
+
   counts(): Record<SequenceClass, number> {
     const counts = new Array<number>(CLASSES.length).fill(0);
     for (const one of this.#classes) counts[one] = (counts[one] as number) + 1;
@@ -114,6 +119,37 @@ export class SequenceBook {
   }
 }
 
+/** Whether a text was there before, by its hash: four bytes each, for millions of them. */
+export class SeenHashes {
+  #slots = new Uint32Array(1024);
+  #count = 0;
+
+  has(text: string): boolean {
+    return this.#slots[this.#find(hashOf(text))] !== 0;
+  }
+
+  add(text: string): void {
+    if (this.#count * 2 >= this.#slots.length) this.#grow();
+    const hash = hashOf(text);
+    const at = this.#find(hash);
+    if (this.#slots[at] === 0) this.#count++;
+    this.#slots[at] = hash;
+  }
+
+  /** Its slot, or the free one where it would be. */
+  #find(hash: number): number {
+    const last = this.#slots.length - 1;
+    for (let at = hash & last; ; at = (at + 1) & last)
+      if (this.#slots[at] === 0 || this.#slots[at] === hash) return at;
+  }
+
+  #grow(): void {
+    const before = this.#slots;
+    this.#slots = new Uint32Array(before.length * 2);
+    for (const hash of before) if (hash !== 0) this.#slots[this.#find(hash)] = hash;
+  }
+}
+
 export function countOf(ranges: readonly Range[]): number {
   return ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 }
@@ -125,7 +161,7 @@ export function showRanges(ranges: readonly Range[], most = 10): string {
 }
 
 /** FNV-1a; never 0, which stands for nobody. */
-export function hashOf(text: string): number {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0 || 1;

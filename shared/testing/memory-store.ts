@@ -23,6 +23,7 @@ export function memoryStore(): TaskStore {
   const copy = <T>(value: T | undefined): T | undefined => structuredClone(value);
   return {
     name: "memory",
+    pageSize: 500,
     get: async (id) => copy(tasks.get(id)),
     create: async (task) => put(tasks, task.id, undefined, { task }),
     replace: async (task, seen) => put(tasks, task.id, seen, { task }),

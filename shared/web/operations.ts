@@ -7,7 +7,7 @@ import type { Json } from "../task/json.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { type Env, need, taskFor } from "./access.ts";
 import { json, read } from "./read.ts";
-import { bodies } from "./schemas.ts";
+import { approvalName, bodies } from "./schemas.ts";
 
 /** What a person does to a task. */
 export function addOperations(app: Hono<Env>): void {
@@ -31,7 +31,8 @@ export function addOperations(app: Hono<Env>): void {
   operate("/v1/tasks/:id/signal", bodies.signal, (deps, id, body) =>
     signal(deps, id, body.name, (body.value ?? null) as Json),
   );
-  operate("/v1/tasks/:id/approvals/:name", bodies.approval, (deps, id, body, by, name) => {
+  operate("/v1/tasks/:id/approvals/:name", bodies.approval, (deps, id, body, by, path) => {
+    const name = read(approvalName, path, "The approval's name");
     const { approved, note } = body;
     return signal(deps, id, approvalSignal(name), { approved, by, ...(note !== undefined && { note }) });
   });

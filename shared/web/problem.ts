@@ -18,7 +18,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   task_unknown: 404,
 };
 
-/** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; of another "kind" says no more than that. */
+/** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; "kind" shows no more of ours either. */
 export function failed(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
   if (!isPawlError(error)) {
     const stack = error instanceof Error ? error.stack : String(error);
@@ -39,7 +39,7 @@ export function failed(error: unknown, log: Log, shown: "whole" | "kind" = "whol
 
 export function problem(
   status: number,
-  code: string,
+  code: ErrorCode,
   detail: string,
   headers: Record<string, string> = {},
 ): Response {

@@ -11,6 +11,8 @@ const json = z.json();
 /** By its offset a time of the year 9999 may be one of 10000, which Firestore has no date for. */
 const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+export const approvalName = name;
+
 /** What requests may say. The OpenAPI document is made from these too. */
 export const bodies = {
   submit: z.strictObject({

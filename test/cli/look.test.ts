@@ -145,9 +145,9 @@ test("events: what there is, then the end", async () => {
   expect(waiting.text.split("\n").map((line) => line.replace(/\S+Z /, "").split(/ +/).slice(0, 3))).toEqual([
     ["transition", "submit", "dispatched"],
     ["transition", "claim", "running"],
-    ["transition", "wait", "waiting"],
     ["journal", "1", "step"],
     ["journal", "2", "intent"],
+    ["transition", "wait", "waiting"],
     [""],
   ]);
   expect(waiting.text).toContain('read#1  {"text":"a\\u001b[2Jb"}');
@@ -155,15 +155,15 @@ test("events: what there is, then the end", async () => {
   await s.serve();
   const events = parsedLines((await s.run("events", "effect", "--json")).text);
   expect(events.map(({ kind }) => kind)).toEqual([
-    ...["transition", "transition", "transition"],
-    ...["journal", "journal", "journal", "end"],
+    ...["transition", "transition"],
+    ...["journal", "journal", "journal", "transition", "end"],
   ]);
   expect(events[0]).toEqual({
     kind: "transition",
-    id: expect.stringMatching(/^[\w-]+\.0$/),
+    id: expect.stringMatching(/^[\w-]+\.0\.0$/),
     data: expect.objectContaining({ event: "submit", state: "dispatched" }),
   });
-  expect(events[3]?.data).toMatchObject({
+  expect(events[2]?.data).toMatchObject({
     n: 1,
     kind: "step",
     key: "read#1",

@@ -168,12 +168,40 @@ test("NATS KV: a sweep that comes between an index entry and its document leaves
   await b.drain();
   await until("it is completed", async () => (await b.drain()).completed === 1);
   const bucket = await new Kvm(b.deps.nc).open(`${b.world.config.settings.namespace}-tasks`);
-  await bucket.put(`due.${AGENT}.t`, "1 scheduled");
+  await bucket.put(`due.${AGENT}.scheduled.t`, "1");
   expect(await b.deps.store.due(AGENT, "scheduled", { after: 0, until: Date.now() }, 10)).toEqual([]);
-  expect((await bucket.get(`due.${AGENT}.t`))?.string()).toBe("1 scheduled");
+  expect((await bucket.get(`due.${AGENT}.scheduled.t`))?.string()).toBe("1");
   // One that has led nowhere for a while is removed.
   expect(await b.deps.store.due(AGENT, "scheduled", { after: 0, until: Date.now() + 121_000 }, 10)).toEqual(
     [],
   );
-  expect((await bucket.get(`due.${AGENT}.t`))?.operation ?? "PURGE").toBe("PURGE");
+  expect((await bucket.get(`due.${AGENT}.scheduled.t`))?.operation ?? "PURGE").toBe("PURGE");
 });
+
+test.each(["dispatch", "rollback", "wake"] as const)(
+  "NATS KV: a writer that dies between the index entry and its document, at a %s, strands nobody",
+  async (event) => {
+    const agent = defineAgent({
+      run: async ({ attempt, waitFor }) => {
+        if (event === "wake") await waitFor("x", { timeout: "1s" });
+        if (attempt === 1 && event !== "wake") throw new Retry("not yet", 0);
+        return "done";
+      },
+    });
+    await using b = await bench(nats, "nats-kv", agent);
+    await b.submit({}, { id: "t" });
+    await b.drain();
+    const { state } = await b.task("t");
+    // Exactly what is left: the entry of the state that was about to be written, and the document as it was.
+    const next = { dispatch: "dispatched", wake: "dispatched", rollback: "scheduled" }[event];
+    if (event === "rollback") await dispatchDue(later(b.deps, 5_000), AGENT);
+    const bucket = await new Kvm(b.deps.nc).open(`${b.world.config.settings.namespace}-tasks`);
+    await bucket.put(`due.${AGENT}.${next}.t`, String(Date.now()));
+    expect(state).toBe(event === "wake" ? "waiting" : "scheduled");
+    await until("it is completed", async () => {
+      await dispatchDue(later(b.deps, 400_000), AGENT);
+      await b.drain();
+      return (await b.task("t")).state === "completed";
+    });
+  },
+);

@@ -76,11 +76,13 @@ test("out of time it keeps what it found, and the next call goes on; two at once
     return deps.store.list(...args);
   };
   const options = { repair: true, writers };
-  expect(await reconcile({ ...deps, store: { ...deps.store, list } }, stop.signal, options)).toBeUndefined();
+  expect(
+    await reconcile({ ...deps, store: { ...deps.store, pageSize: 500, list } }, stop.signal, options),
+  ).toBeUndefined();
   expect(await deps.store.getRecord("reports")).toBeUndefined();
 
   pages = 0;
-  const going = { ...deps, store: { ...deps.store, list } };
+  const going = { ...deps, store: { ...deps.store, pageSize: 500, list } };
   const both = await Promise.all([
     reconcile(going, new AbortController().signal, options),
     reconcile(deps, new AbortController().signal, options),

@@ -33,7 +33,11 @@ export async function apiStage(
       headers: { ...(text !== undefined && { authorization: `Bearer ${text}` }), ...headers },
       ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
     };
-    const response = await app.request(path, init, { open: async () => b.deps, log: b.deps.log });
+    const response = await app.request(path, init, {
+      open: async () => b.deps,
+      log: b.deps.log,
+      rateLimit: 6_000_000,
+    });
     const answer = (await response.json().catch(() => undefined)) as Record<string, unknown>;
     return { status: response.status, body: answer, headers: response.headers };
   };

@@ -8,6 +8,7 @@ await using deps = await wire(configFrom(process.env), (_, event) => console.log
 let pages = 0;
 const slow = {
   ...deps.store,
+  pageSize: 500,
   list: async (...args: Parameters<typeof deps.store.list>) => {
     console.log(`page ${++pages}.`);
     return deps.store.list(...args);
