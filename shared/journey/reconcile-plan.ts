@@ -3,6 +3,7 @@ import type { Settlement } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
 import type { Findings } from "../task/findings.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
+import type { Live } from "../task/report.ts";
 import type { Counting } from "../task/tally.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
@@ -52,6 +53,8 @@ export interface Progress {
   /** Per queue, the names of the parts that keep its book. */
   readonly books: Record<string, readonly string[]>;
   readonly maxSettled: Record<string, number>;
+  /** Tasks that are not over, by agent and state. */
+  readonly live: Live;
   /** Settled messages that are still in their streams. */
   readonly lagging: readonly Lagging[];
   readonly documents: number;
@@ -62,6 +65,7 @@ export const NOTHING_YET = {
   findings: { counts: {}, named: [] },
   maxSettled: {},
   lagging: [],
+  live: {},
   documents: 0,
 } as const;
 

@@ -192,6 +192,7 @@ function reportOf(
     documents,
     agents: agentTallies(result),
     queues: queueReports(result),
+    live: result.live,
     findings: { counts: findings.counts, named: sorted(findings.named) },
     repairs,
     settings: checkedSettings(result, deps.settings),

@@ -3,10 +3,12 @@ import { isPawlError, messageOf } from "../task/errors.ts";
 import { countTask, examine, examineJournal } from "../task/examine.ts";
 import { type Finding, type Findings, found } from "../task/findings.ts";
 import type { Entry } from "../task/journal.ts";
+import type { Live } from "../task/report.ts";
 import { SeenHashes } from "../task/sequences.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { pageName } from "../task/settled.ts";
 import { ORPHAN_AFTER } from "../task/sweep.ts";
+import { isFinal } from "../task/table.ts";
 import { type Counting, NO_TALLY } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
 import { readJournal } from "./journal.ts";
@@ -32,6 +34,7 @@ export interface Account {
   readonly tallies: Readonly<Record<string, Counting>>;
   readonly findings: Findings;
   readonly lagging: readonly Lagging[];
+  readonly live: Live;
   readonly maxSettled: Readonly<Record<string, number>>;
   readonly documents: number;
 }
@@ -147,6 +150,7 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
   const tallies: Record<string, Counting> = structuredClone(begun.tallies);
   const maxSettled: Record<string, number> = { ...begun.maxSettled };
   const lagging: Lagging[] = [...begun.lagging];
+  const live: Record<string, Record<string, number>> = structuredClone(begun.live) as never;
   const seen = new SeenHashes();
   let { findings, documents } = begun;
   const horizon = redeliveryHorizon(deps.settings);
@@ -234,11 +238,15 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
       await settle(task);
       await carrier(task);
       find(...examine(task, plan.at, horizon, plan.since));
+      if (!isFinal(task)) {
+        const states = live[task.agent] ?? {};
+        live[task.agent] = { ...states, [task.state]: (states[task.state] ?? 0) + 1 };
+      }
       tallies[task.agent] ??= structuredClone(NO_TALLY) as Counting;
       countTask(tallies[task.agent] as Counting, task, span, await journalOf(task));
     },
-    progress: (): Progress => ({ ...begun, tallies, findings, maxSettled, lagging, documents }),
-    result: (): Account => ({ plan, books, tallies, findings, lagging, maxSettled, documents }),
+    progress: (): Progress => ({ ...begun, tallies, findings, maxSettled, lagging, live, documents }),
+    result: (): Account => ({ plan, books, tallies, findings, lagging, live, maxSettled, documents }),
   };
 }
 

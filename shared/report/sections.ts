@@ -84,6 +84,7 @@ export function sections(report: Report): Section[] {
       ["queued, p50 / p95 / p99", (t) => times(t.queuedMs)],
       ["run, p50 / p95 / p99", (t) => times(t.runMs)],
     ]),
+    live(report, columns),
     byAgent("Money", [
       ["spent", (t) => money(t.spent)],
       ["re-spent because of crashes, at most", (t) => money(t.respent)],
@@ -106,6 +107,20 @@ export function sections(report: Report): Section[] {
       ]),
     },
   ].filter(({ rows, lines }) => (rows?.length ?? 0) > 0 || (lines?.length ?? 0) > 0);
+}
+
+/** Documents that are not over, as they were when they were looked at. */
+function live({ live: by }: Report, columns: readonly (readonly [string, Tally])[]): Section {
+  const sum = (state: string) => Object.values(by).reduce((all, one) => all + (one[state] ?? 0), 0);
+  return {
+    title: "Live at the end of the period",
+    head: ["", ...columns.map(([name]) => name)],
+    rows: ["scheduled", "dispatched", "running", "waiting", "in_doubt"].map((state) => [
+      state.replaceAll("_", " "),
+      ...columns.slice(0, -1).map(([name]) => number(by[name]?.[state] ?? 0)),
+      number(sum(state)),
+    ]),
+  };
 }
 
 function deadLetters(columns: readonly (readonly [string, Tally])[]): Section {

@@ -32,6 +32,9 @@ export interface Operations {
   readonly writeMs: number;
 }
 
+/** Tasks that are not over, by agent and state. */
+export type Live = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
 export interface Report {
   readonly v: 1;
   /** An ISO week or a month: "2026-W46", "2026-11". */
@@ -44,6 +47,7 @@ export interface Report {
   readonly documents: number;
   readonly agents: Readonly<Record<string, Tally>>;
   readonly queues: readonly QueueReport[];
+  readonly live: Live;
   readonly findings: Findings;
   readonly repairs: Readonly<Record<string, number>>;
   readonly settings: readonly Checked[];

@@ -46,6 +46,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
         ok: true,
         verdict: "All 24 sequences explained; nothing completed twice.",
       });
+      expect(first.report.live).toEqual({ tested: { dispatched: 1 } });
       const all = total(first.report.agents);
       expect(all.classes).toMatchObject({
         completed: 21,

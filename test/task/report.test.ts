@@ -103,6 +103,7 @@ const report = (more: Partial<Report>): Report => ({
   documents: 3,
   agents: { echo: tally({ classes: { ...NO_TALLY.classes, completed: 3 }, completed: 3 }) },
   queues: [],
+  live: { echo: { waiting: 2 } },
   findings: NO_FINDINGS,
   repairs: {},
   settings: [],
