@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   type Request as HttpRequest,
   type Response as HttpResponse,
@@ -7,6 +8,7 @@ import type { Log } from "../shared/ports/log.ts";
 import { PawlError } from "../shared/task/errors.ts";
 import { problem } from "../shared/web/problem.ts";
 import type { Config } from "./config.ts";
+import { contentTypeOf, guardServer } from "./gcp-guard.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
 import { type Wired, wire } from "./wire.node.ts";
@@ -40,6 +42,7 @@ export function gcpJob(job: Job): void {
 
 /** Registers the one function of this bundle, as web requests and responses. */
 export function gcpFunction(answer: (request: Request) => Promise<Response>): void {
+  guardServer();
   http("pawl", async (request: HttpRequest, response: HttpResponse) => {
     endWell();
     // Until it is answered, whether or not the caller still listens.
@@ -78,7 +81,9 @@ async function respond(answer: Promise<Response>, response: HttpResponse): Promi
   if (isEndless) ending.signal.addEventListener("abort", cancel);
   if (isEndless && ending.signal.aborted) cancel();
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read())
-    response.write(part.value);
+    // Who does not read is waited for: what they missed must not pile up here.
+    if (!response.write(part.value) && !response.destroyed)
+      await Promise.race([once(response, "drain"), once(response, "close")]).catch(() => {});
   ending.signal.removeEventListener("abort", cancel);
   response.end();
   if (!response.destroyed) await sent;
@@ -107,6 +112,8 @@ function webRequest(request: HttpRequest): Request {
   for (const [name, value] of Object.entries(request.headers)) {
     for (const one of [value ?? []].flat()) headers.append(name, one);
   }
+  const type = contentTypeOf(request);
+  if (type) headers.set("content-type", type);
   const { method, rawBody } = request;
   const hasBody = method !== "GET" && method !== "HEAD" && rawBody !== undefined;
   return new Request(urlOf(request), { method, headers, ...(hasBody && { body: new Uint8Array(rawBody) }) });

@@ -8,7 +8,10 @@ export interface Scanned {
   text(): string;
 }
 
-const PAGE = 1_000;
+/** Read at once: few at first, and as many as this much text allows when it is known how long they are. */
+const FIRST = 100;
+const MOST = 1_000;
+const MOST_BYTES = 16_000_000;
 
 /**
  * Reads the values of a bucket that keeps one per key, in the order of their last writes: many in one go, where a get
@@ -21,15 +24,23 @@ export async function* scan(
   range: { from: number; to: number },
   ask: <T>(work: () => Promise<T>) => Promise<T>,
 ): AsyncGenerator<Scanned> {
-  for (let from = Math.max(1, range.from); from <= range.to; ) {
-    const { found, last } = await ask(() => page(js, bucket, filter, from, range.to));
+  for (let from = Math.max(1, range.from), size = FIRST; from <= range.to; ) {
+    const { found, last, bytes = 0 } = await ask(() => page(js, bucket, filter, from, range.to, size));
     yield* found;
     if (last === undefined) return;
+    size = Math.max(10, Math.min(MOST, Math.floor((MOST_BYTES * size) / (bytes + 1))));
     from = last + 1;
   }
 }
 
-async function page(js: JetStreamClient, bucket: string, filter: string, from: number, to: number) {
+async function page(
+  js: JetStreamClient,
+  bucket: string,
+  filter: string,
+  from: number,
+  to: number,
+  size: number,
+): Promise<{ found: Scanned[]; last?: number; bytes?: number }> {
   const prefix = `$KV.${bucket}.`;
   const consumer = await js.consumers.get(`KV_${bucket}`, {
     filter_subjects: prefix + filter,
@@ -41,10 +52,12 @@ async function page(js: JetStreamClient, bucket: string, filter: string, from: n
     const { num_pending: pending } = await consumer.info(true);
     if (pending === 0) return { found };
     let last: number | undefined;
-    const max_messages = Math.min(pending, PAGE);
+    let bytes = 0;
+    const max_messages = Math.min(pending, size);
     for await (const message of await consumer.fetch({ max_messages, expires: 2_000 })) {
       if (message.seq > to) return { found };
       last = message.seq;
+      bytes += message.data.length;
       const isGone = message.headers?.has("KV-Operation");
       if (!isGone)
         found.push({
@@ -55,7 +68,7 @@ async function page(js: JetStreamClient, bucket: string, filter: string, from: n
         });
     }
     // Fewer than it said there were: what is missing was written anew meanwhile, behind the end or further on.
-    return { found, ...(last !== undefined && { last }) };
+    return { found, bytes, ...(last !== undefined && { last }) };
   } finally {
     await consumer.delete().catch(() => {});
   }

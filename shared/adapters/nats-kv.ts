@@ -72,6 +72,18 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
   const values = (what: string, filter: string, range = { from: 1, to: Number.MAX_SAFE_INTEGER }) =>
     scan(js, name, filter, range, (work) => ask(what, work));
 
+  /** The tasks last written in this range; none where they are too much to be held at once. */
+  const pieceOf = async (what: string, from: number, to: number): Promise<Scanned[] | undefined> => {
+    const piece: Scanned[] = [];
+    let chars = 0;
+    for await (const entry of values(what, "task.*", { from, to })) {
+      piece.push(entry);
+      chars += entry.text().length;
+      if (chars > MOST_CHARS && piece.length > 1) return undefined;
+    }
+    return piece;
+  };
+
   const lastRevision = async (what: string) =>
     (await ask(what, () => jsm.streams.info(`KV_${name}`))).state.last_seq;
 
@@ -137,18 +149,23 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       const tasks: Task[] = [];
       let seen = 0;
       let chars = 0;
-      for (let to = end, size = limit; to > 0; size *= 2) {
+      for (let to = end, size = limit; to > 0; ) {
         const from = Math.max(1, to - size + 1);
-        const piece: Scanned[] = [];
-        for await (const entry of values(what, "task.*", { from, to })) piece.push(entry);
+        const piece = await pieceOf(what, from, to);
+        // Too much to be held at once: a smaller piece, the newest part of it.
+        if (!piece) {
+          size = Math.ceil((to - from + 1) / 8);
+          continue;
+        }
         for (const entry of piece.reverse()) {
           const task = JSON.parse(entry.text()) as Task;
-          if (isListed(task, filter)) tasks.push(task);
           chars += entry.text().length;
+          if (isListed(task, filter)) tasks.push(task);
           if (tasks.length === limit || ++seen === MOST_SEEN || chars > MOST_CHARS)
             return { tasks, cursor: String(entry.revision) };
         }
         to = from - 1;
+        size *= 2;
       }
       return { tasks };
     },

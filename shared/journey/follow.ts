@@ -61,7 +61,7 @@ export async function* follow(
       };
       const begun = 1 + news.findLastIndex(({ event }) => BEGINS.has(event));
       for (const data of news.slice(0, begun)) yield told(data);
-      for (const entry of head ? await entriesSince(deps, head, count) : []) {
+      for (const entry of head ? await entriesSince(deps, head, count, signal) : []) {
         count++;
         yield { kind: "journal", id: at(), data: { n: count, ...entry } };
       }
@@ -92,9 +92,14 @@ async function journalHead(deps: Deps, task: Task): Promise<Head | undefined> {
 }
 
 /** Mostly the newest few, which the head has; all pages only for a follower who is far behind. */
-async function entriesSince(deps: Deps, head: Head, count: number): Promise<readonly Entry[]> {
+async function entriesSince(
+  deps: Deps,
+  head: Head,
+  count: number,
+  signal: AbortSignal,
+): Promise<readonly Entry[]> {
   const news = head.count - count;
   if (news <= head.recent.length) return news > 0 ? head.recent.slice(-news) : [];
-  const whole = await readJournal(head.taskId, () => {}, deps);
+  const whole = await readJournal(head.taskId, () => signal.throwIfAborted(), deps);
   return whole?.entries.slice(count) ?? [];
 }

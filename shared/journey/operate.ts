@@ -5,6 +5,7 @@ import type { Mark } from "../task/events.ts";
 import { doubtful } from "../task/journal.ts";
 import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { streamName } from "../task/names.ts";
+import { questionOf } from "../task/question.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
@@ -18,8 +19,9 @@ import { readThrough, update } from "./write.ts";
 const MOST_SIGNALS = 1_000;
 
 /** Stores an answer or event, however early it came; a task that waits for it goes on. */
-export function signal(deps: Deps, id: string, name: string, value: Json): Promise<Task> {
+export function signal(deps: Deps, id: string, name: string, value: Json, question?: string): Promise<Task> {
   return operate(deps, id, (task, mark) => {
+    checkQuestion(task, question);
     if (isFinal(task))
       throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it waits for nothing`);
     if (task.signals.length >= MOST_SIGNALS)
@@ -29,16 +31,26 @@ export function signal(deps: Deps, id: string, name: string, value: Json): Promi
       );
     const isRepeat = isRepeated(task, name, value, mark.now);
     const told = isRepeat ? task : apply(task, { type: "signal", name, value }, mark);
-    // What it takes must leave room for the result, or work that was paid for could not be recorded.
-    const room = DOCUMENT_LIMIT - deps.settings.resultLimit - DOCUMENT_OVERHEAD;
-    if (byteLength(JSON.stringify(told)) > room)
-      throw new PawlError(
-        "signal_refused",
-        `Task ${id}: with this signal its document would leave no room for its result`,
-      );
+    checkRoom(deps, told);
     if (told.state !== "waiting" || !told.waitingFor.includes(name)) return told;
     return apply(told, { type: "wake", queue: streamName(queueOf(told, deps)), note: name }, mark);
   });
+}
+
+/** What it takes must leave room for the result, or work that was paid for could not be recorded. */
+function checkRoom({ settings }: Deps, told: Task): void {
+  const room = DOCUMENT_LIMIT - settings.resultLimit - DOCUMENT_OVERHEAD;
+  if (byteLength(JSON.stringify(told)) <= room) return;
+  throw new PawlError(
+    "signal_refused",
+    `Task ${told.id}: with this its document would leave no room for its result`,
+  );
+}
+
+/** Who answers what they were shown must not answer what is asked next. */
+function checkQuestion(task: Task, question: string | undefined): void {
+  if (question === undefined || questionOf(task) === question) return;
+  throw new PawlError("question_moved", `Task ${task.id} is ${task.state}: it has moved on since`);
 }
 
 /** A second click, or a caller's second try: said again, an answer must not answer the next question. */
@@ -60,10 +72,19 @@ export type Resolution =
   | { readonly happened: false }
   | { readonly fail: true };
 
-export function resolve(deps: Deps, id: string, resolution: Resolution): Promise<Task> {
+/** `of`: the question, or the effect, that is answered: another one is left alone. */
+export function resolve(
+  deps: Deps,
+  id: string,
+  resolution: Resolution,
+  of: { readonly question?: string; readonly effect?: string } = {},
+): Promise<Task> {
   return operate(deps, id, (task, mark) => {
+    checkQuestion(task, of.question);
     if (task.state !== "in_doubt")
       throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: nothing about it is in doubt`);
+    if (of.effect !== undefined && of.effect !== task.effect)
+      throw new PawlError("question_moved", `Task ${id}: ${task.effect} is in doubt, not ${of.effect}`);
     if ("fail" in resolution) {
       const error: TaskFailure = {
         code: "effect_in_doubt",
@@ -77,7 +98,9 @@ export function resolve(deps: Deps, id: string, resolution: Resolution): Promise
       );
     }
     const queue = streamName(queueOf(task, deps));
-    return apply(task, { type: "resolve", to: "dispatched", queue, answer: { ...resolution } }, mark);
+    const told = apply(task, { type: "resolve", to: "dispatched", queue, answer: { ...resolution } }, mark);
+    checkRoom(deps, told);
+    return told;
   });
 }
 
@@ -100,8 +123,9 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
 }
 
 /** A dead letter is tried again: on its journal, or from scratch, when all that it did is done again. */
-export function redrive(deps: Deps, id: string, fromScratch: boolean): Promise<Task> {
+export function redrive(deps: Deps, id: string, fromScratch: boolean, question?: string): Promise<Task> {
   return operate(deps, id, (task, mark) => {
+    checkQuestion(task, question);
     if (task.state !== "failed")
       throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: only what failed is redriven`);
     if (task.raw)

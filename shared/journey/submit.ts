@@ -19,7 +19,7 @@ export interface Submission {
   /** Names the work: submitting it again is the same task. Made up when left out. */
   readonly id?: string;
   readonly orderingKey?: string;
-  /** Instead of `submit:<id>`. */
+  /** Instead of `submit:<id>`: which operation this is. Tasks of one Msg-Id share a lane, where its window is. */
   readonly msgId?: string;
   /** The task that submits this one, and may wait for it. */
   readonly parent?: string;
@@ -57,7 +57,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
       "input_invalid",
       `The Msg-Id is ${JSON.stringify(msgId.slice(0, 200))}; it should be 1 to 200 printable ASCII characters without spaces`,
     );
-  const lane = laneOf(orderingKey ?? id, submission.lanes);
+  const lane = laneOf(orderingKey ?? msgId ?? id, submission.lanes);
   const { now, stamp, by } = mark(deps);
   const queue = queueOf({ agent, lane }, deps);
   const key = {

@@ -150,6 +150,11 @@ export const errorKinds = {
     remedy:
       "The task is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
   },
+  question_moved: {
+    disposition: "fail",
+    meaning: "What a person answered is not what the task asks by now: somebody else was faster.",
+    remedy: "Look at the task again, and answer what it asks now.",
+  },
   redrive_refused: {
     disposition: "fail",
     meaning: "A dead letter that is no task can't be redriven.",

@@ -3,10 +3,14 @@ import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { type Followed, follow } from "../journey/follow.ts";
 import { messageOf } from "../task/errors.ts";
 import { type Env, need, type Request, taskFor } from "./access.ts";
+import { problem } from "./problem.ts";
 
 /** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
 const PING_EVERY = 15_000;
+/** Streams of one token at once, of one instance: each holds a connection and reads the store. */
+const MOST_OPEN = 20;
+const open = new Map<string, number>();
 /** What a model or an author wrote is shown up to here. */
 const VALUE_SHOWN = 4_000;
 
@@ -35,6 +39,14 @@ export function eventStream(
 ): Response {
   // Asked for its headers only, there is nobody to tell.
   if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
+  const { owner, createdAt } = c.var.token;
+  const whose = `${owner} ${createdAt}`;
+  const others = open.get(whose) ?? 0;
+  if (others >= MOST_OPEN)
+    return problem(429, "too_many_requests", `${others} event streams of this token are open already`, {
+      "retry-after": "10",
+    });
+  open.set(whose, others + 1);
   const over = Promise.withResolvers<void>();
   c.env.keep?.(over.promise);
   c.header("cache-control", "no-store");
@@ -52,6 +64,9 @@ export function eventStream(
       c.env.log("warn", "events.ended", { ...what, reason: messageOf(error) });
     } finally {
       clearInterval(ping);
+      const left = (open.get(whose) ?? 1) - 1;
+      if (left > 0) open.set(whose, left);
+      else open.delete(whose);
       over.resolve();
     }
   });

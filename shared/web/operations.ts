@@ -27,7 +27,9 @@ export function addOperations(app: Hono<Env>): void {
   operate("/v1/tasks/:id/redrive", bodies.redrive, (deps, id, body) =>
     redrive(deps, id, body.fromScratch ?? false),
   );
-  operate("/v1/tasks/:id/resolve", bodies.resolve, (deps, id, body) => resolve(deps, id, body as never));
+  operate("/v1/tasks/:id/resolve", bodies.resolve, (deps, id, { effect, ...body }) =>
+    resolve(deps, id, body as never, effect === undefined ? {} : { effect }),
+  );
   operate("/v1/tasks/:id/signal", bodies.signal, (deps, id, body) =>
     signal(deps, id, body.name, (body.value ?? null) as Json),
   );

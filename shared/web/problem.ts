@@ -10,6 +10,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   input_invalid: 422,
   input_too_large: 413,
   msg_id_taken: 409,
+  question_moved: 409,
   redrive_refused: 409,
   report_unknown: 404,
   scope_missing: 403,

@@ -13,6 +13,9 @@ const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 
 
 export const approvalName = name;
 
+/** Which effect is meant: if another one is in doubt by now, nothing is done. */
+const effect = z.string().max(200).optional();
+
 /** What requests may say. The OpenAPI document is made from these too. */
 export const bodies = {
   submit: z.strictObject({
@@ -24,7 +27,7 @@ export const bodies = {
     /** Instead of `submit:<id>`: for a controlled second submit that is to be the same operation. */
     msgId: z
       .string()
-      .regex(/^[\x21-\x7e]{1,200}$/)
+      .regex(/^[\x21-\x7e]{1,60}$/)
       .optional(),
     labels: z
       .record(label, label)
@@ -35,9 +38,9 @@ export const bodies = {
   cancel: z.strictObject({}),
   redrive: z.strictObject({ fromScratch: z.boolean().optional() }),
   resolve: z.union([
-    z.strictObject({ happened: z.literal(true), receipt: json.optional() }),
-    z.strictObject({ happened: z.literal(false) }),
-    z.strictObject({ fail: z.literal(true) }),
+    z.strictObject({ happened: z.literal(true), receipt: json.optional(), effect }),
+    z.strictObject({ happened: z.literal(false), effect }),
+    z.strictObject({ fail: z.literal(true), effect }),
   ]),
   signal: z.strictObject({
     name: name

@@ -35,7 +35,7 @@ export function addTasks(app: Hono<Env>, agents: readonly WebAgent[]): void {
       input: body.input as JsonObject,
       byKey: key !== undefined,
       ...(id !== undefined && { id }),
-      ...(body.msgId !== undefined && { msgId: `${owner}:${body.msgId}` }),
+      ...(body.msgId !== undefined && { msgId: `own:${owner}:${body.msgId}` }),
       ...(body.orderingKey !== undefined && { orderingKey: body.orderingKey }),
       ...(body.at !== undefined && { at: Date.parse(body.at) }),
       meta: { owner, requestHash, ...(body.labels && { labels: body.labels }) },

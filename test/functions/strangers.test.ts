@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
@@ -87,3 +88,36 @@ test.each(TARGETS)(
     );
   },
 );
+
+test("Cloud Run: a body that would fill the memory is refused before anyone reads it", async () => {
+  using out = builds();
+  const w = world(nats, "nats-kv");
+  await using api = await deploy(await out.build("api", "gcp"), varsOf(w, "gcp"));
+  await using deps = await wired(w.config);
+  const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 1 });
+  const { namespace, generation } = w.config.settings;
+  await deps.bus.ensure({ namespace, agent: "recorder", lane: 0, generation });
+  const bomb = gzipSync(Buffer.alloc(5_000_000, " "));
+  const send = (body: Buffer | string, headers: Record<string, string> = {}) =>
+    fetch(`${api.url}/v1/tasks`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      body: body as string,
+    });
+  expect((await send(bomb, { "content-encoding": "gzip" })).status).toBe(415);
+  expect((await send(" ".repeat(3_000_000))).status).toBe(413);
+  expect(await sent(api, head("POST /run HTTP/1.1", "host: x", "transfer-encoding: chunked"))).toMatch(
+    / 411 /,
+  );
+  // What is small enough is ours to answer, whatever it says it is.
+  for (const [body, status] of [
+    ["{oops", 422],
+    ['{"agent":"recorder","input":{}}', 201],
+  ] as const) {
+    const answer = await send(body);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([
+      status,
+      status === 201 ? "application/json" : "application/problem+json",
+    ]);
+  }
+});

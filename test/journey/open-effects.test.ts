@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import type { AgentContext } from "../../shared/agent.ts";
-import { cancel, redrive, resolve } from "../../shared/journey/operate.ts";
+import { cancel, redrive, resolve, signal } from "../../shared/journey/operate.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Task } from "../../shared/task/document.ts";
+import { questionOf } from "../../shared/task/question.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -161,4 +162,48 @@ test("work whose own Msg-Id says that it is another's is refused, and does not r
   // It is a dead letter like any other.
   await redrive(b.deps, "second", false);
   expect(await b.drain()).toEqual({ completed: 1 });
+});
+
+test("an answer to a question that was asked before is refused in the write itself", async () => {
+  const agent = agentOf(async (context) => {
+    await context.approval("go");
+    await unsure(context);
+  });
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  await b.drain();
+  const yes = { approved: true, by: "ann" };
+  await expect(signal(b.deps, "t", "approval:go", yes, "another")).rejects.toMatchObject({
+    code: "question_moved",
+  });
+  expect((await b.task("t")).signals).toEqual([]);
+  const asked = questionOf(await b.task("t"));
+  await signal(b.deps, "t", "approval:go", yes, asked);
+  await expect(signal(b.deps, "t", "approval:go", { ...yes, by: "bob" }, asked)).rejects.toMatchObject({
+    code: "question_moved",
+  });
+  await until("it is in doubt", async () => {
+    await b.drain();
+    await dispatchDue(later(b), AGENT);
+    return (await b.task("t")).state === "in_doubt";
+  });
+  await expect(resolve(b.deps, "t", { happened: true }, { effect: "other#1" })).rejects.toMatchObject({
+    code: "question_moved",
+  });
+  expect(await resolve(b.deps, "t", { happened: true }, { effect: "post#1" })).toMatchObject({
+    state: "dispatched",
+  });
+});
+
+test("one Msg-Id is one operation in whichever lane its tasks would be", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+  );
+  for (let lane = 0; lane < 4; lane++) await b.deps.bus.ensure({ ...b.queue, lane });
+  const send = (id: string) => submit(b.deps, { agent: AGENT, lanes: 4, input: {}, id, msgId: "order-7" });
+  expect((await send("first")).kind).toBe("accepted");
+  for (const id of ["a", "b", "c", "d"])
+    await expect(send(id)).rejects.toMatchObject({ code: "msg_id_taken" });
 });

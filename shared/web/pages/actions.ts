@@ -2,14 +2,15 @@ import type { Hono } from "hono";
 import type { Deps } from "../../journey/deps.ts";
 import { cancel, type Resolution, redrive, resolve, signal } from "../../journey/operate.ts";
 import type { Task } from "../../task/document.ts";
-import { PawlError } from "../../task/errors.ts";
+import { isPawlError, PawlError } from "../../task/errors.ts";
 import { canonicalJson, type Json, parseJson } from "../../task/json.ts";
+import { questionOf } from "../../task/question.ts";
 import { approvalSignal } from "../../task/signals.ts";
 import { type Env, need, taskFor } from "../access.ts";
 import { read } from "../read.ts";
 import { bodies } from "../schemas.ts";
 import { fields } from "./fields.ts";
-import { type Done, questionOf } from "./forms.ts";
+import type { Done } from "./forms.ts";
 import { showWrong } from "./layout.ts";
 import { taskPath } from "./text.ts";
 
@@ -18,7 +19,8 @@ interface Asked {
   readonly task: Task;
   readonly form: URLSearchParams;
   readonly by: string;
-  /** The form was made for the question that the task asks now. */
+  /** What the form was made for, and whether the task still asks it. */
+  readonly question: string;
   readonly isCurrent: boolean;
 }
 
@@ -32,8 +34,14 @@ export function addActions(ui: Hono<Env>): void {
       need(c.var.token, "operate");
       const task = await taskFor(c.var, c.req.param("id") as string);
       const form = await fields(c);
-      const isCurrent = form.get("question") === questionOf(task);
-      const done = await act({ deps: c.var.deps, task, form, by: c.var.token.owner, isCurrent });
+      const question = form.get("question") ?? "";
+      const isCurrent = question === questionOf(task);
+      const asked = { deps: c.var.deps, task, form, by: c.var.token.owner, question, isCurrent };
+      const done = await act(asked).catch((error: unknown) => {
+        // Somebody was faster, between the look and the write.
+        if (isPawlError(error, "question_moved")) return "moved" as const;
+        throw error;
+      });
       if (done !== "moved") return c.redirect(`${taskPath(task.id)}?done=${done}`, 303);
       const why = "The task has moved on since the page was loaded, so nothing was done. Look at it again.";
       return showWrong(c, 409, "Not done", why, taskPath(task.id));
@@ -41,33 +49,35 @@ export function addActions(ui: Hono<Env>): void {
 }
 
 const acts: Readonly<Record<string, Act>> = {
-  answer: async ({ deps, task, form, by, isCurrent }) => {
+  answer: async ({ deps, task, form, by, question, isCurrent }) => {
     const note = form.get("note") ?? "";
     const said = { approved: form.get("approved") === "yes", ...(note !== "" && { note }) };
     const value = { ...read(bodies.approval, said, "The form"), by } as Json;
     const name = approvalSignal(form.get("name") ?? "");
     const done: Done = said.approved ? "approved" : "rejected";
-    const isAsked = isCurrent && task.state === "waiting" && task.waitingFor.includes(name);
-    if (isAsked) await signal(deps, task.id, name, value);
-    // A second click on the same button is no mistake.
-    else if (!isSaid(task, name, value)) return "moved";
+    const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
+    if (isCurrent && isAsked) await signal(deps, task.id, name, value, question);
+    // A second click on the same button is no mistake; but what it asks now is another question.
+    else if (isAsked || !isSaid(task, name, value)) return "moved";
     return done;
   },
 
-  cancel: async ({ deps, task }) => {
+  cancel: async ({ deps, task, isCurrent }) => {
+    // In doubt by now: what a cancel means then, the form did not say.
+    if (task.state === "in_doubt" && !isCurrent) return "moved";
     await cancel(deps, task.id);
     return "cancel";
   },
 
-  redrive: async ({ deps, task, form, isCurrent }) => {
+  redrive: async ({ deps, task, form, question, isCurrent }) => {
     if (!isCurrent) return "moved";
-    await redrive(deps, task.id, form.get("how") === "scratch");
+    await redrive(deps, task.id, form.get("how") === "scratch", question);
     return "redrive";
   },
 
-  resolve: async ({ deps, task, form, isCurrent }) => {
+  resolve: async ({ deps, task, form, question, isCurrent }) => {
     if (!isCurrent) return "moved";
-    await resolve(deps, task.id, resolutionOf(form));
+    await resolve(deps, task.id, resolutionOf(form), { question });
     return "resolve";
   },
 };

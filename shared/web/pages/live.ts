@@ -19,7 +19,8 @@ function changes(c: Request): Response {
   return eventStream(c, { page: "overview" }, async (stream, signal) => {
     let changed = Promise.withResolvers<void>();
     // Others' doings are not even hinted at: who sees only their own looks now and then.
-    const stop = token.scopes.includes("operate") ? deps.bus.listen(() => changed.resolve()) : () => {};
+    const seesAll = token.scopes.includes("operate") && !token.agents;
+    const stop = seesAll ? deps.bus.listen(() => changed.resolve()) : () => {};
     try {
       for (;;) {
         await Promise.race([changed.promise, deps.clock.sleep(LONGEST_PAUSE, signal)]);
