@@ -42,7 +42,7 @@ export interface Config {
 
 /** Variables that are not read here but are Pawl's own. */
 const OTHERS =
-  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
+  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|CHROMIUM|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
 
 /** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
