@@ -246,12 +246,9 @@ test("whoever hangs up is not listened for any more, whatever they had read", as
   const crowd = await Promise.all(Array.from({ length: 20 }, () => follow(s.open())));
   await Promise.all(crowd.map((one) => one.until("submit")));
   expect(s.listening.size).toBe(20);
-  // That is as many as one token may have.
-  const one = await s.open();
-  expect([one.status, one.headers.get("retry-after")]).toEqual([429, "10"]);
+  expect((await s.open()).status).toBe(429);
   await Promise.all(crowd.map((one) => one.hangUp()));
   await until("all are forgotten", async () => s.listening.size === 0, 3_000);
-  // Asked for its headers only, there is nobody to tell.
   const head = await s.open(undefined, s.ann, "HEAD");
   expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
   expect(s.listening.size).toBe(0);
