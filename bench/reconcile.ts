@@ -12,6 +12,8 @@ import { reconcile } from "../shared/journey/reconcile-report.ts";
 import { writers } from "../shared/report/writers.ts";
 import { loadTasks } from "./load.ts";
 
+/** As on a small function: left alone, Node lets garbage pile up before it looks. */
+const HEAP = "--max-old-space-size=128";
 const seconds = (ms: number | undefined) => `${((ms ?? 0) / 1000).toFixed(1)} s`;
 const mb = (bytes: number | undefined) => Math.round((bytes ?? 0) / 1024 / 1024);
 
@@ -28,7 +30,7 @@ async function parent(counts: readonly number[]): Promise<void> {
       await using deps = await wire(configFrom(env), () => {});
       await loadTasks(deps, { namespace: "bench", agent: "echo", lane: 0, generation: 1 }, count);
     }
-    const ran = spawnSync(process.execPath, [fileURLToPath(import.meta.url)], {
+    const ran = spawnSync(process.execPath, [HEAP, fileURLToPath(import.meta.url)], {
       env: { PATH: process.env.PATH, ...env, PAWL_DEMO_CHILD: "1" },
       encoding: "utf8",
       maxBuffer: 1e8,
