@@ -86,7 +86,9 @@ export async function account(
     cursor = news.length < page.tasks.length ? undefined : page.cursor;
     isLeft = cursor !== undefined;
     onProgress(looking.documents());
-    if (stop.aborted || looking.documents() - last >= often) await save(isLeft ? "documents" : "live");
+    // The passes that follow are short, and begin anew when they are cut off: what came before them is kept.
+    if (!isLeft || stop.aborted || looking.documents() - last >= often)
+      await save(isLeft ? "documents" : "live");
     if (stop.aborted) return undefined;
   }
   const isOver = begun.stage === "done";
@@ -101,7 +103,7 @@ export async function account(
     if (stop.aborted) return undefined;
     next = page.cursor;
   }
-  if (!isOver) await lookAgain(deps, plan, books, looking, kept !== undefined);
+  if (!isOver && !(await lookAgain(deps, plan, books, looking, kept !== undefined, stop))) return undefined;
   const result = looking.result();
   // Before anything is mended: whoever goes on after a crash must still know what was found.
   if (!isOver && (result.lagging.length > 0 || result.findings.named.length > 0)) await save("done");
@@ -119,7 +121,7 @@ const CLOCKS_APART = 600_000;
 
 /**
  * A document that was written while they were read may have moved past the reader; so the newest are read once more.
- * Only when something is still unexplained, all of them are.
+ * Only when something is still unexplained, all of them are. False when the time is over.
  */
 async function lookAgain(
   deps: Deps,
@@ -127,9 +129,10 @@ async function lookAgain(
   books: Books,
   looking: Looking,
   isResumed: boolean,
-): Promise<void> {
+  stop: AbortSignal,
+): Promise<boolean> {
   for (const since of [plan.at - CLOCKS_APART, 0]) {
-    if (since === 0 && ![...books.values()].some((book) => book.ranges("unexplained").length > 0)) return;
+    if (since === 0 && ![...books.values()].some((book) => book.ranges("unexplained").length > 0)) break;
     for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
       const page = await deps.store.list({}, deps.store.pageSize, cursor);
       for (const task of page.tasks) {
@@ -137,9 +140,11 @@ async function lookAgain(
         if (!isResumed && task.updatedAt > plan.at && !looking.hasSeen(task)) await looking.at(task);
         else await looking.settle(task);
       }
+      if (stop.aborted) return false;
       cursor = (page.tasks.at(-1)?.updatedAt ?? since) < since ? undefined : page.cursor;
     }
   }
+  return true;
 }
 
 const MOST_LAGGING = 1_000;

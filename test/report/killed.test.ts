@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { expect, test } from "vitest";
 import { loadTasks } from "../../bench/load.ts";
@@ -6,7 +7,9 @@ import { planOrResume } from "../../shared/journey/reconcile-plan.ts";
 import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import { readReport } from "../../shared/journey/reports.ts";
 import { writers } from "../../shared/report/writers.ts";
+import { streamName } from "../../shared/task/names.ts";
 import type { Report } from "../../shared/task/report.ts";
+import { total } from "../../shared/task/tally.ts";
 import { startProcess } from "../support/runners.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 
@@ -93,4 +96,38 @@ test("out of time it keeps what it found, and the next call goes on; two at once
   const ledger = JSON.parse((await deps.store.getRecord("reports"))?.text ?? "") as { past: unknown[] };
   expect(ledger.past).toHaveLength(1);
   expect(both[0]?.report.runs).toBe(1);
+});
+
+test("out of time in any of its passes, it goes on, and the report is the same", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  const { namespace } = w.config.settings;
+  const queue = { namespace, agent: "echo", lane: 0, generation: 1 };
+  await loadTasks(deps, queue, 1_200);
+  await reconcile(deps, new AbortController().signal, { repair: false, writers });
+  // A second period, with something unexplained: every pass has something to do.
+  await (await jetstreamManager(deps.nc)).streams.purge(streamName(queue), { seq: 1_203 });
+  let calls = 0;
+  for (let cutAt = 1; ; cutAt++) {
+    const stop = new AbortController();
+    let lists = 0;
+    const list: typeof deps.store.list = (...args) => {
+      if (++lists === cutAt) stop.abort();
+      return deps.store.list(...args);
+    };
+    calls++;
+    const store = { ...deps.store, pageSize: 500, list };
+    const done = await reconcile({ ...deps, store }, stop.signal, { repair: false, writers });
+    if (!done) continue;
+    expect(done.report.findings.named).toMatchObject([
+      { kind: "unexplained", detail: "sequences 1201-1202" },
+    ]);
+    expect(total(done.report.agents)).toMatchObject({
+      completed: 0,
+      classes: { completed: 1_200, unexplained: 2 },
+    });
+    break;
+  }
+  expect(calls).toBeGreaterThan(3);
 });
