@@ -5,7 +5,7 @@ import {
   http,
 } from "@google-cloud/functions-framework";
 import type { Log } from "../shared/ports/log.ts";
-import { PawlError } from "../shared/task/errors.ts";
+import { messageOf, PawlError } from "../shared/task/errors.ts";
 import { problem } from "../shared/web/problem.ts";
 import type { Config } from "./config.ts";
 import { contentTypeOf, guardServer } from "./gcp-guard.ts";
@@ -23,10 +23,10 @@ const HTTP_LIMIT = 60 * 60_000;
 export function gcpJob(job: Job): void {
   const log = logOf(job.name);
   const work = async (config: Config, limitMs: number): Promise<object> => {
-    const budget = timeBudget(config, limitMs);
+    const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? HTTP_LIMIT);
     const deps = await kept(config, log);
     try {
-      return await job.run(deps, AbortSignal.any([budget, ending.signal]), config);
+      return await job.run({ ...deps, invocation }, AbortSignal.any([stop, ending.signal]), config);
     } finally {
       await deps.meter.flush();
     }
@@ -100,6 +100,10 @@ let isOurs = false;
 function endWell(): void {
   if (isOurs) return;
   isOurs = true;
+  // Of a promise that an agent forgot to await: it must not end the tasks of others.
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => {
+    logOf("pawl")("error", "agent.unhandled-rejection", { reason: messageOf(reason) });
+  });
   process.removeAllListeners("SIGTERM").on("SIGTERM", async () => {
     ending.abort(new Error("told to stop"));
     await Promise.allSettled(underWay);

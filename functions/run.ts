@@ -1,4 +1,4 @@
-import type { Deps } from "../shared/journey/deps.ts";
+import type { Deps, Invocation } from "../shared/journey/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { isPawlError, messageOf, PawlError } from "../shared/task/errors.ts";
 import { failed, problem } from "../shared/web/problem.ts";
@@ -22,18 +22,25 @@ export interface Platform {
 }
 
 /**
- * Aborts early enough before the platform's limit that a task in progress can be handed off: the handler's grace, and a
- * write.
+ * The time of an invocation. It is told to stop early enough before the platform's limit that a task in progress can be
+ * handed off: the handler's grace, and a write.
  */
-export function timeBudget({ settings }: Pick<Config, "settings">, limitMs: number): AbortSignal {
-  const ms = limitMs - settings.stopGrace - settings.requestTimeout;
+export function timeBudget(
+  { settings }: Pick<Config, "settings">,
+  limitMs: number,
+  longestMs: number,
+): { readonly stop: AbortSignal; readonly invocation: Invocation } {
+  const reserve = settings.stopGrace + settings.requestTimeout;
+  const ms = limitMs - reserve;
   if (ms <= 0) {
     throw new PawlError(
       "setting_invalid",
-      `A time limit of ${limitMs} ms leaves nothing for work: PAWL_STOP_GRACE and PAWL_REQUEST_TIMEOUT take ${limitMs - ms} ms of it. Raise PAWL_TIME_LIMIT`,
+      `A time limit of ${limitMs} ms leaves nothing for work: PAWL_STOP_GRACE and PAWL_REQUEST_TIMEOUT take ${reserve} ms of it. Raise PAWL_TIME_LIMIT`,
     );
   }
-  return AbortSignal.timeout(ms);
+  const end = performance.now() + ms;
+  const left = () => Math.max(0, end - performance.now());
+  return { stop: AbortSignal.timeout(ms), invocation: { left, longest: longestMs - reserve } };
 }
 
 /** POST /run: authenticated, answered with what was done as JSON. Errors are problem details. */

@@ -16,9 +16,9 @@ export interface Context {
 export function workerJob(job: Job) {
   const log = logOf(job.name);
   const work = async (config: Config, limitMs: number): Promise<object> => {
-    const budget = timeBudget(config, limitMs);
+    const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? CRON_LIMIT);
     await using deps = await wire(config, log);
-    return await job.run(deps, budget, config);
+    return await job.run({ ...deps, invocation }, stop, config);
   };
   return {
     fetch: (request: Request, env: object, context: Context): Promise<Response> =>

@@ -12,7 +12,7 @@ export { type ToolDefinition, tool } from "./tool.ts";
 export type { Cost, Json, JsonObject, Tool };
 
 export interface Limits {
-  /** Longest run of one attempt, from the handler's start: "20m". None by default. */
+  /** Longest run of one attempt, from the handler's start to its end or its next wait: "20m". "1h" by default. */
   readonly timeout?: string;
   /** Failures before the task is a dead letter. 3 by default. */
   readonly attempts?: number;
@@ -149,6 +149,8 @@ export interface Agent {
 }
 
 const MAX_LANES = 64;
+/** Long for an agent with many turns, and short enough that one that hangs does not hold its lane for a day. */
+const LONGEST_ATTEMPT = 3_600_000;
 
 export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject | object>>(
   definition: AgentDefinition<Schema>,
@@ -212,7 +214,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     version,
     schedules: schedulesOf(schedules, wrong),
     limits: Object.freeze({
-      ...(timeoutMs && { timeout: timeoutMs }),
+      timeout: timeoutMs ?? LONGEST_ATTEMPT,
       attempts,
       lanes,
       order,

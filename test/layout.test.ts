@@ -24,7 +24,7 @@ const rules: { layer: RegExp; may: RegExp }[] = [
   { layer: /^shared\/ports\//, may: /^shared\/(task|ports)\// },
   {
     layer: /^shared\/journey\//,
-    may: /^(shared\/((task|ports|journey)\/|agent\.ts)|@standard-schema\/spec$)/,
+    may: /^(shared\/((task|ports|journey)\/|agent\.ts)|@standard-schema\/spec$|node:async_hooks$)/,
   },
   {
     layer: /^shared\/adapters\//,

@@ -220,6 +220,7 @@ function delivery(
     queue: info.stream,
     seq: info.streamSequence,
     redelivered: info.deliveryCount > 1,
+    deliveries: info.deliveryCount,
     working: () => say("+WPI"),
     current: async () => {
       try {

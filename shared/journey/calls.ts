@@ -7,6 +7,7 @@ import { childrenOf } from "./child.ts";
 import type { Deps } from "./deps.ts";
 import { effectOf } from "./effect.ts";
 import type { Journal } from "./journal.ts";
+import { inside, isAwaitedAlone, isInside } from "./lineage.ts";
 import { llmOf } from "./llm.ts";
 import { stepOf } from "./step.ts";
 import { waitsOf } from "./wait.ts";
@@ -14,7 +15,12 @@ import type { Guard } from "./write.ts";
 
 /** Why a handler goes no further in this execution. */
 export type Suspension =
-  | { readonly kind: "sleep"; readonly dueAt: number }
+  | {
+      readonly kind: "sleep";
+      readonly dueAt: number;
+      /** Other code of the handler may run beside it. */
+      readonly lingers?: boolean;
+    }
   | {
       readonly kind: "wait";
       /** Any of these signals lets it go on. */
@@ -23,6 +29,18 @@ export type Suspension =
       readonly dueAt?: number;
       /** How many of the task's signals the handler knew of. */
       readonly known: number;
+      readonly lingers?: boolean;
+    }
+  /** Its runner must stop, or has too little time for what comes next. */
+  | {
+      readonly kind: "handOff";
+      readonly ended: boolean;
+      /** Handed off before it began: how long an earlier holder's lease was waited out. */
+      readonly waited?: number;
+      /** How long the next invocation must have. */
+      readonly needs?: number;
+      /** It gets another message. */
+      readonly renewed?: boolean;
     }
   | {
       readonly kind: "doubt";
@@ -33,18 +51,22 @@ export type Suspension =
     };
 
 /** Several branches may each have come to an end of what they can do: a doubt is a person's, the rest wait together. */
-function together(all: readonly Suspension[]): Suspension {
+function together(all: readonly Suspension[], isAlone: boolean): Suspension {
   const doubt = all.find((one) => one.kind === "doubt");
-  if (doubt) return doubt;
+  if (doubt) return { ...doubt, ended: isAlone };
+  const handOff = all.find((one) => one.kind === "handOff");
+  if (handOff) return { ...handOff, ended: isAlone };
+  const lingers = !isAlone && { lingers: true };
   const due = all.flatMap((one) => ("dueAt" in one && one.dueAt !== undefined ? [one.dueAt] : []));
   const waits = all.filter((one) => one.kind === "wait");
   const [first] = waits;
-  if (!first) return { kind: "sleep", dueAt: Math.min(...due) };
+  if (!first) return { kind: "sleep", dueAt: Math.min(...due), ...lingers };
   const summary = waits.find((one) => one.summary !== undefined)?.summary;
   return {
     kind: "wait",
     waitingFor: [...new Set(waits.flatMap((one) => one.waitingFor))],
     known: first.known,
+    ...lingers,
     ...(summary !== undefined && { summary }),
     ...(due.length > 0 && { dueAt: Math.min(...due) }),
   };
@@ -85,13 +107,13 @@ export function callsOf(
   guard: Guard,
   deps: Deps,
 ): Calls {
-  const path = trail(journal.entries, { journal: journal.version, agent: agent.version });
+  const path = trail(journal.listed(), { journal: journal.version, agent: agent.version });
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
   const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
   const parked: Suspension[] = [];
+  let isAlone = true;
   let underWay = 0;
   let mode: "open" | "suspended" | "closed" = "open";
-  let inside = false;
 
   const over = () => {
     if (--underWay > 0) return;
@@ -101,7 +123,7 @@ export function callsOf(
     setTimeout(() => {
       if (underWay > 0 || mode !== "open") return;
       mode = "suspended";
-      suspend(together(parked));
+      suspend(together(parked, isAlone && parked.length === 1));
     }, 0);
   };
   const forEver = () => new Promise<never>(() => {});
@@ -116,7 +138,7 @@ export function callsOf(
     through: async (kind, name, go, how) => {
       if (mode === "closed")
         throw new PawlError("call_invalid", `${kind} ${name} was called after the handler ended: await it`);
-      if (inside && kind === "wait") {
+      if (isInside() && kind === "wait") {
         const message = `${name} is waited for inside a step, effect or tool, which would never end. Wait outside of it`;
         throw new PawlError("call_invalid", message);
       }
@@ -132,16 +154,11 @@ export function callsOf(
         over();
       }
     },
-    within: (run) => {
-      const before = inside;
-      inside = true;
-      try {
-        return run();
-      } finally {
-        inside = before;
-      }
-    },
-    park: (why) => {
+    within: inside,
+    park: async (why) => {
+      // Whoever called has begun to await it by then, or never will.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      isAlone &&= isAwaitedAlone();
       parked.push(why);
       over();
       return forEver();

@@ -6,7 +6,8 @@ import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
 import { PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
-import { takeoverWait, timing } from "../task/settings.ts";
+import { timing } from "../task/settings.ts";
+import { successionWait } from "../task/succession.ts";
 import { apply } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
@@ -14,7 +15,7 @@ import { type Hold, instant } from "./hold.ts";
 import { journalCount } from "./journal.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
 import { silence } from "./silence.ts";
-import { create, type Guard, holding, readThrough, update, type Written } from "./write.ts";
+import { beforeClaim, create, type Guard, holding, readThrough, update, type Written } from "./write.ts";
 
 export interface HeldTask extends Stored {
   readonly task: Running;
@@ -37,7 +38,7 @@ export async function claim(
   deps: Deps,
 ): Promise<Claimed> {
   const { envelope, arrival } = arrived;
-  const guard = holding(hold, stop);
+  const guard = beforeClaim(hold, stop, deps);
   const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
     kind: "closed",
     recorded: { word, as, detail },
@@ -108,6 +109,8 @@ export async function claim(
       case "create":
       case "claim":
       case "takeover": {
+        const tooLong = seen && lackOfTime(seen.task, delivery, deps);
+        if (tooLong) return { kind: "closed", recorded: tooLong };
         if (decision.kind === "takeover") {
           if (!(await isSilent((seen as HeldTask).task))) break;
           // This delivery may be stale itself: only the newest one may push a silent holder aside.
@@ -157,6 +160,23 @@ export async function claim(
 }
 
 /**
+ * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
+ * from the beginning. The message stays for one that has more time.
+ */
+function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded | undefined {
+  const { invocation, settings, clock, runner } = deps;
+  if (!invocation) return undefined;
+  const wait = successionWait(task, { now: clock.now(), by: runner });
+  const needed = Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0);
+  const left = invocation.left();
+  if (left >= needed) return undefined;
+  // To be put back at once is a delivery too, and they are counted.
+  const isMany = deliveries > settings.maxDeliver / 2;
+  const word: Word = isMany ? { kind: "silent" } : { kind: "nak", delayMs: 0 };
+  return { word, as: "too-short", detail: `it needs ${needed} ms, and ${Math.round(left)} ms are left` };
+}
+
+/**
  * A takeover's wait: until no earlier holder can still act, under heartbeats. Then the start is written, so that
  * `executions` counts handlers that really began.
  */
@@ -167,14 +187,15 @@ export async function waitForTurn(
   deps: Deps,
 ): Promise<HeldTask> {
   if (held.task.started) return held;
-  const ms = takeoverWait(held.task.lease);
+  const ms = successionWait(held.task, { now: deps.clock.now(), by: deps.runner });
+  const { lease } = timing(deps.settings);
   deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms });
   await deps.clock.sleep(ms, AbortSignal.any([hold.lost, stop]));
   const guard = holding(hold, stop);
   const begun = await update(
     deps,
     held,
-    (task, own) => (isMine(task, held.task.token) ? apply(task, { type: "start" }, own) : undefined),
+    (task, own) => (isMine(task, held.task.token) ? apply(task, { type: "start", lease }, own) : undefined),
     guard,
   );
   return mine(begun, held.task.token);

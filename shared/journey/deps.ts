@@ -10,6 +10,14 @@ import { PawlError } from "../task/errors.ts";
 import type { Mark } from "../task/events.ts";
 import type { Settings } from "../task/settings.ts";
 
+/** A platform's invocation, which has an end. */
+export interface Invocation {
+  /** How long until it is told to stop, in milliseconds. */
+  left(): number;
+  /** The longest that one of this function has. */
+  readonly longest: number;
+}
+
 /** What every journey is given. Only functions/ and infra/ choose what is behind the ports. */
 export interface Deps {
   readonly store: TaskStore;
@@ -25,6 +33,8 @@ export interface Deps {
   readonly model?: Model;
   /** Tells people of what failed, is in doubt, or waits for them. */
   readonly notify?: Notify;
+  /** None in a process that runs for as long as it likes. */
+  readonly invocation?: Invocation;
   /** Tells the agent's function that there is something in its queue, without waiting for it. */
   readonly wake?: (agent: string) => void;
 }

@@ -5,6 +5,7 @@ import { resolutionName } from "../task/journal.ts";
 import { type JsonObject, sha256 } from "../task/json.ts";
 import type { Call } from "../task/trail.ts";
 import { type Scene, wrongCall } from "./calls.ts";
+import { disown } from "./witness.ts";
 
 /**
  * Dead before the intent is listed: nothing was begun. From then until the receipt is listed, the next execution finds
@@ -31,10 +32,16 @@ export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["
       if (!told && !honoursKey && !isOver) return park({ kind: "doubt", effect: key, tries: known.tries });
     }
     signal.throwIfAborted();
-    await journal.append({ kind: "intent", of: "effect", key, at, alone });
     const ended = (kind: "undone" | "unsure", error: unknown) =>
       journal.append({ kind, key, why: messageOf(error).slice(0, 500) });
-    if (signal.aborted) await ended("undone", "aborted before it began");
+    try {
+      await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });
+      if (signal.aborted) await ended("undone", "aborted before it began");
+    } catch (error) {
+      // Listed or not, by this holder it was not begun.
+      await disown(deps, task, key, (known?.tries ?? 0) + 1);
+      throw error;
+    }
     signal.throwIfAborted();
     let receipt: unknown;
     try {

@@ -8,12 +8,14 @@ import { type Arrived, arrive, keepPoison } from "./arrive.ts";
 import { claim, type HeldTask, waitForTurn } from "./claim.ts";
 import type { Deps } from "./deps.ts";
 import { type Hold, takeHold } from "./hold.ts";
+import { handedOn } from "./invocation.ts";
 import { signal } from "./operate.ts";
 import { record } from "./record.ts";
 import { journalOf, run } from "./run.ts";
 import { type Recorded, settle } from "./settle.ts";
 import { silence } from "./silence.ts";
-import { holding } from "./write.ts";
+import { settleDoubt } from "./witness.ts";
+import { beforeClaim, StoreAway } from "./write.ts";
 
 export interface Handled extends Recorded {
   readonly id: string;
@@ -48,7 +50,11 @@ export async function handle(
   deps.meter.count("deliveries", { agent: queue.agent, as });
   if (delivery.redelivered) deps.meter.count("redeliveries", { agent: queue.agent });
   const level =
-    as === "left" ? "error" : ["failed", "retry", "dead-letter", "in-doubt"].includes(as) ? "warn" : "info";
+    as === "left" || as === "store-away"
+      ? "error"
+      : ["failed", "retry", "dead-letter", "in-doubt"].includes(as)
+        ? "warn"
+        : "info";
   deps.log(level, "task.handled", {
     task: handled.id,
     queue: delivery.queue,
@@ -71,26 +77,33 @@ async function work(
   const claimed = await claim(arrived, delivery, hold, stop, deps);
   if (claimed.kind === "closed") return claimed.recorded;
   let held: HeldTask;
+  const waitsSince = deps.clock.monotonic();
   try {
     held = await waitForTurn(claimed.held, hold, stop, deps);
   } catch (error) {
     // Told to stop while waiting. The holder before may still act, so this is no release.
     if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
-    const ran = {
-      outcome: { kind: "handOff", ended: false },
-      journal: journalOf(claimed.held.task),
-    } as const;
-    return record(claimed.held, ran, agent, hold, deps);
+    const waited = Math.floor(deps.clock.monotonic() - waitsSince);
+    const outcome = handedOn({ outcome: { kind: "handOff", ended: false, waited } }, 0, delivery, deps);
+    const journal = journalOf(claimed.held.task);
+    return record(claimed.held, { outcome, journal }, agent, hold, deps);
   }
-  const { started, journaled, epoch } = claimed.held.task;
-  // Everyone before let go, and had nothing to journal.
-  const isNew = started && journaled === 0 && epoch === 0;
-  const ran = await run(held.task, agent, isNew, hold, stop, deps);
+  const begun = deps.clock.monotonic();
+  const ran = await run(held.task, agent, hold, stop, deps);
+  const outcome = handedOn(ran, deps.clock.monotonic() - begun, delivery, deps);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
-  const recorded = await record(held, ran, agent, hold, deps);
+  const recorded = await record(held, { ...ran, outcome }, agent, hold, deps);
+  if (recorded.as === "in-doubt") await lookForWitness(held.task, deps);
   if (held.task.parent && FINAL.has(recorded.as)) await tellParent(held.task, held.task.parent, deps);
   return recorded;
+}
+
+/** Who might say that the effect never began may have said so while the doubt was being written. */
+async function lookForWitness({ id }: Running, deps: Deps): Promise<void> {
+  await settleDoubt(deps, id).catch((error: unknown) => {
+    deps.log("warn", "doubt.unsettled", { task: id, reason: messageOf(error) });
+  });
 }
 
 const FINAL: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
@@ -113,14 +126,19 @@ async function bury(
   deps: Deps,
 ): Promise<Recorded & { id: string }> {
   const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
-  const id = await keepPoison(delivery, queue, problem, holding(hold, stop), isSilent, deps);
+  const id = await keepPoison(delivery, queue, problem, beforeClaim(hold, stop, deps), isSilent, deps);
   return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
 }
+
+/** Before a message comes again that was let go of because the store is away: its lane waits as long. */
+const LET_GO = 1_000;
 
 /** Nothing was decided: leave the message to the next delivery, at once if we were only told to stop. */
 function giveUp(error: unknown, stop: AbortSignal): Recorded {
   if (isPawlError(error, "lease_lost"))
     return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
   if (stop.aborted) return { word: { kind: "nak", delayMs: 0 }, as: "put-back", detail: "told to stop" };
+  if (error instanceof StoreAway)
+    return { word: { kind: "nak", delayMs: LET_GO }, as: "store-away", detail: error.message };
   return { word: { kind: "silent" }, as: "left", detail: messageOf(error) };
 }

@@ -14,7 +14,7 @@ import {
 } from "../task/journal.ts";
 import { byteLength, type Json, parseJson, plainJson } from "../task/json.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
-import { endure, type Guard } from "./write.ts";
+import { endure, type Guard, persist } from "./write.ts";
 
 /** A task's journal in the hands of its holder. */
 export interface Journal {
@@ -22,6 +22,8 @@ export interface Journal {
   readonly version: number;
   /** What was there when it was opened. */
   readonly entries: readonly Entry[];
+  /** Nothing of it is stored, nor has been begun to be. */
+  isUnwritten(): boolean;
   /** The head as it is by now. */
   head(): Head;
   /** All that is listed by now. */
@@ -43,13 +45,12 @@ const LARGEST = 16 * 1024 * 1024;
 export async function openJournal(
   task: Running,
   version: number,
-  isNew: boolean,
   guard: Guard,
   deps: Deps,
 ): Promise<Journal> {
   const { id } = task;
   const fresh = emptyHead(task, version, uniqueToken());
-  const opened = isNew ? undefined : await takeOver(fresh, guard, deps);
+  const opened = task.fresh ? undefined : await takeOver(fresh, guard, deps);
   const entries = opened ? await readEntries(opened.head, guard, deps) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
@@ -57,9 +58,11 @@ export async function openJournal(
   const pending: Entry[] = [];
   const added: Entry[] = [];
   let broken: unknown;
+  let isUnwritten = opened === undefined;
   /** What waits, in as few writes as it fits into. */
   const flush = async (): Promise<void> => {
     if (pending.length === 0) return;
+    isUnwritten = false;
     const batch = pending.splice(0, fitting(pending));
     const pageName = `journal-${uniqueToken()}`;
     const { head: next, page } = extended(head, batch, uniqueToken(), pageName);
@@ -75,6 +78,7 @@ export async function openJournal(
   return {
     version: head.version,
     entries,
+    isUnwritten: () => isUnwritten && pending.length === 0,
     head: () => head,
     listed: () => [...entries, ...added],
     append: (entry) => {
@@ -195,16 +199,4 @@ async function getPart(taskId: string, name: string, guard: Guard, deps: Deps): 
   const text = await persist(taskId, guard, deps, () => deps.store.getPart(taskId, name));
   if (text !== undefined) return text;
   throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
-}
-
-/** Until the store answers or the guard gives up. For what may be asked twice. */
-async function persist<T>(taskId: string, guard: Guard, deps: Deps, ask: () => Promise<T>): Promise<T> {
-  for (let failures = 0; ; ) {
-    guard();
-    try {
-      return await ask();
-    } catch (error) {
-      failures = await endure(deps, error, failures, taskId, guard);
-    }
-  }
 }

@@ -4,7 +4,7 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import type { Mark } from "../task/events.ts";
 import { doubtful } from "../task/journal.ts";
 import { byteLength, canonicalJson, type Json } from "../task/json.ts";
-import { streamName } from "../task/names.ts";
+import { queueNamed, streamName } from "../task/names.ts";
 import { questionOf } from "../task/question.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
@@ -104,21 +104,58 @@ export function resolve(
   });
 }
 
-/** What is queued is cancelled at once; what runs is asked to stop, and its holder, or the next, writes the state. */
+/**
+ * What is queued is cancelled at once, if its journal has no effect that may have happened; what runs, or whose last
+ * holder may still act, is asked to stop, and its holder, or the next, decides on the journal. The journal is read after
+ * the document, which is written only if it is still the one that was read: nobody journals for a task that is let go.
+ */
 export async function cancel(deps: Deps, id: string): Promise<Task> {
-  const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
-  const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
-  return operate(deps, id, (task, mark) => {
-    if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
-    if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
-    // An effect of it may have happened: its next holder finds out, or asks.
-    if (isOpen && task.state !== "in_doubt") {
-      const asked = apply(task, { type: "requestCancel" }, mark);
-      const queue = streamName(queueOf(task, deps));
-      if (asked.state === "scheduled") return apply(asked, { type: "dispatch", queue }, mark);
-      return asked.state === "waiting" ? apply(asked, { type: "wake", queue }, mark) : asked;
+  let readFor: string | undefined;
+  let isOpen = false;
+  for (;;) {
+    const cancelled = await operate(deps, id, (task, mark) => {
+      if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
+      if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
+      if (task.state !== "in_doubt") {
+        const mayAct = !task.released && task.fence > 0;
+        if (!mayAct && readFor !== task.stamp) {
+          readFor = task.stamp;
+          return undefined;
+        }
+        // An effect of it may have happened, or still happen: its next holder finds out, or asks.
+        if (mayAct || isOpen) return asked(task, deps, mark);
+      }
+      return apply(
+        task,
+        { type: "cancel", ended: true, expiresAt: mark.now + deps.settings.retention },
+        mark,
+      );
+    });
+    if (cancelled) {
+      await leaveQueue(deps, cancelled);
+      return cancelled;
     }
-    return apply(task, { type: "cancel", ended: true, expiresAt: mark.now + deps.settings.retention }, mark);
+    const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
+    isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
+  }
+}
+
+/** Its next holder finds the request before it starts anything. */
+function asked(task: Task, deps: Deps, mark: Mark): Task {
+  const asking = apply(task, { type: "requestCancel" }, mark);
+  const queue = streamName(queueOf(task, deps));
+  if (asking.state === "scheduled") return apply(asking, { type: "dispatch", queue }, mark);
+  return asking.state === "waiting" ? apply(asking, { type: "wake", queue }, mark) : asking;
+}
+
+/** On a strict lane the message of a failed try waits for its time, and everything behind it too. It is settled now. */
+async function leaveQueue(deps: Deps, task: Task): Promise<void> {
+  const last = task.settled.at(-1);
+  if (task.state !== "cancelled" || last?.outcome !== "cancelled") return;
+  const queue = queueNamed(last.queue, deps.settings.namespace);
+  if (!queue) return;
+  await deps.bus.remove(queue, last.seq).catch((error: unknown) => {
+    deps.log("warn", "cancelled.in-queue", { task: task.id, seq: last.seq, reason: messageOf(error) });
   });
 }
 
@@ -137,12 +174,22 @@ export function redrive(deps: Deps, id: string, fromScratch: boolean, question?:
   });
 }
 
-/** One change by a person or another task; where it dispatches, the message follows. */
-async function operate(deps: Deps, id: string, change: (task: Task, mark: Mark) => Task): Promise<Task> {
+/** One change by a person or another task; where it dispatches, the message follows. Undefined where it wants none. */
+async function operate<Changed extends Task | undefined>(
+  deps: Deps,
+  id: string,
+  change: (task: Task, mark: Mark) => Changed,
+): Promise<Changed extends Task ? Task : Task | undefined>;
+async function operate(
+  deps: Deps,
+  id: string,
+  change: (task: Task, mark: Mark) => Task | undefined,
+): Promise<Task | undefined> {
   const patient = whilePatient(deps, `Task ${id}`);
   const seen = await readThrough(deps, id, patient);
   if (!seen) throw new PawlError("task_unknown", `There is no task ${id} in ${deps.store.name}`);
   const written = await update(deps, seen, change, patient);
+  if (written.kind === "moot" && written.stored) return undefined;
   if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
   const { task, revision } = written.stored;
   const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent.ts";
 import type { Delivery, Pull } from "../ports/bus.ts";
+import { backoff } from "../task/backoff.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import { type Deps, pause } from "./deps.ts";
@@ -55,8 +56,11 @@ export async function pullLane(
       const prefetch = () => {
         if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
       };
-      onHandled(await handle(delivery, queue, agent, stop, deps, prefetch));
-      if (mode === "once") break;
+      const handled = await handle(delivery, queue, agent, stop, deps, prefetch);
+      onHandled(handled);
+      if (handled.as === "store-away") await untilStoreAnswers(mode, stop, deps);
+      // Put back, it would come again at once.
+      if (mode === "once" || handled.as === "too-short") break;
     }
   } finally {
     stop.removeEventListener("abort", withdraw);
@@ -64,6 +68,27 @@ export async function pullLane(
     // Served while the last ack was under way.
     const late = await waiting?.delivery.catch(() => undefined);
     if (late) await putBack(late);
+  }
+}
+
+const PROBE = "probe";
+
+/**
+ * Nothing is pulled that could not be claimed. An invocation ends with the store's error; a process says how long it
+ * has lasted, and waits.
+ */
+async function untilStoreAnswers(mode: PullMode, stop: AbortSignal, deps: Deps): Promise<void> {
+  const since = deps.clock.monotonic();
+  for (let failures = 1; !stop.aborted; failures++) {
+    try {
+      await deps.store.getRecord(PROBE);
+      return deps.log("info", "store.back", { store: deps.store.name });
+    } catch (error) {
+      if (mode === "idle") throw error;
+      const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
+      deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
+      await deps.clock.sleep(backoff(failures, Math.random(), 1_000, 30_000), stop);
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import type { Cost } from "../task/cost.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
+import { graceOf } from "../task/settings.ts";
 import { apply } from "../task/transitions.ts";
 import { type HeldTask, isMine } from "./claim.ts";
 import type { Deps } from "./deps.ts";
@@ -31,7 +32,7 @@ export async function record(
       // A bystander may have moved the revision; the claim's token says whether the task is still ours.
       (task, own) => {
         if (!isMine(task, token)) return undefined;
-        if (isAnswered(task, outcome)) ending = ANSWERED;
+        if (isAnswered(task, outcome)) ending = answered(outcome, deps);
         return apply({ ...task, ...journal }, (ending as Ending).event, own);
       },
       holding(hold),
@@ -71,12 +72,15 @@ function isAnswered(task: Running, outcome: Outcome): boolean {
   );
 }
 
-const ANSWERED: Ending = {
-  event: { type: "handOff", ended: true },
-  word: { kind: "nak", delayMs: 0 },
-  as: "handed-off",
-  detail: "what it waits for has come",
-};
+function answered(outcome: Outcome, deps: Deps): Ending {
+  const lingers = lingering(outcome as { lingers?: boolean }, deps);
+  return {
+    event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers },
+    word: { kind: "nak", delayMs: 0 },
+    as: "handed-off",
+    detail: "what it waits for has come",
+  };
+}
 
 function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): Ending | undefined {
   const now = deps.clock.now();
@@ -125,21 +129,26 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
         dueAt: now + delay,
       };
     }
-    case "handOff":
-      return {
-        event: { type: "handOff", ended: outcome.ended },
-        word: { kind: "nak", delayMs: 0 },
-        as: "handed-off",
-      };
+    case "handOff": {
+      const { kind, ...more } = outcome;
+      const event = { type: kind, ...more };
+      if (outcome.renewed) return { event, word: ack, as: "handed-off", dueAt: now };
+      return { event, word: { kind: "nak", delayMs: 0 }, as: "handed-off" };
+    }
     case "sleep": {
       const { dueAt } = outcome;
-      return { event: { type: "sleep", dueAt }, word: ack, as: "sleeping", dueAt };
+      return {
+        event: { type: "sleep", dueAt, ...lingering(outcome, deps) },
+        word: ack,
+        as: "sleeping",
+        dueAt,
+      };
     }
     case "wait": {
-      const { kind, known: _, ...waits } = outcome;
+      const { kind, known: _, lingers: __, ...waits } = outcome;
       const due = outcome.dueAt !== undefined && { dueAt: outcome.dueAt };
       return {
-        event: { type: kind, ...waits },
+        event: { type: kind, ...waits, ...lingering(outcome, deps) },
         word: ack,
         as: "waiting",
         detail: outcome.waitingFor.join(", "),
@@ -157,6 +166,11 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
     default:
       return outcome satisfies never;
   }
+}
+
+/** As long as code that is told to stop may take anywhere. */
+function lingering({ lingers }: { readonly lingers?: boolean }, { settings }: Deps): { lingers?: number } {
+  return lingers ? { lingers: graceOf(settings) } : {};
 }
 
 function exhausted(failures: number, last: TaskFailure): TaskFailure {

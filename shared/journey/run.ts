@@ -3,10 +3,13 @@ import type { Running, TaskFailure } from "../task/document.ts";
 import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../task/errors.ts";
 import { doubtful, resolutionName } from "../task/journal.ts";
 import { byteLength, type Json, type JsonObject, plainJson } from "../task/json.ts";
+import { graceOf } from "../task/settings.ts";
 import { callsOf, type Suspension } from "./calls.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
 import { type Journal, openJournal } from "./journal.ts";
+import { runHandler } from "./lineage.ts";
+import { heedWitnesses } from "./witness.ts";
 import { holding } from "./write.ts";
 
 /** How an execution ended. `ended`: the handler's code is over; false when it ignores its signal and still runs. */
@@ -14,7 +17,6 @@ export type Outcome =
   | { readonly kind: "completed"; readonly result: Json }
   | { readonly kind: "retry"; readonly error: TaskFailure; readonly after?: number; readonly ended: boolean }
   | { readonly kind: "failed"; readonly error: TaskFailure; readonly ended: boolean }
-  | { readonly kind: "handOff"; readonly ended: boolean }
   | Suspension
   | { readonly kind: "cancelled"; readonly ended: boolean }
   | { readonly kind: "abandoned" };
@@ -22,20 +24,29 @@ export type Outcome =
 /** An execution that is over, and how far it brought its task's journal. */
 export interface Ran {
   readonly outcome: Outcome;
-  readonly journal: Pick<Running, "journaled" | "spent" | "saved">;
+  readonly journal: Pick<Running, "journaled" | "unjournaled" | "spent" | "saved">;
+  /** This execution stored something in it. */
+  readonly isFurther?: boolean;
 }
 
-export function journalOf({ journaled, spent, saved }: Running): Ran["journal"] {
-  return { journaled, spent, saved };
+/** Of a task whose journal this execution has not opened. */
+export function journalOf({ journaled, fresh, spent, saved }: Running): Ran["journal"] {
+  return { journaled, spent, saved, ...(fresh && { unjournaled: true }) };
 }
 
-type Ending = { readonly value: unknown } | { readonly thrown: unknown } | { readonly suspended: Suspension };
+type Ending =
+  | { readonly value: unknown }
+  | {
+      readonly thrown: unknown;
+      /** Other calls that it had made ignore their signal, and still run. */
+      readonly lingers?: boolean;
+    }
+  | { readonly suspended: Suspension };
 
-/** Runs the handler under the hold's lease. Never throws. `isNew`: nobody has journaled anything for this task. */
+/** Runs the handler under the hold's lease. Never throws. */
 export async function run(
   task: Running,
   agent: Agent,
-  isNew: boolean,
   hold: Hold,
   stop: AbortSignal,
   deps: Deps,
@@ -57,44 +68,59 @@ export async function run(
 
   try {
     // Told to stop, or lost, before it began: the handler must not start at all.
-    if (causes.some((signal) => signal.aborted))
-      return { outcome: classify({ thrown: undefined }, cause, deps), journal: before };
     if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
+    if (stop.aborted) return { outcome: { kind: "handOff", ended: true }, journal: before };
     const signal = watchful(abort.signal, hold);
     const guard = holding(hold);
-    const journal = await openJournal(task, agent.version, isNew, guard, deps);
-    // Asked for while nobody held it, or before its holder died.
-    if (task.cancelRequested) return { outcome: cancelled(task, journal, true), journal: before };
+    const journal = await openJournal(task, agent.version, guard, deps);
+    await heedWitnesses(deps, task, journal, guard);
+    const opened = journal.listed().length;
+    // Asked for while nobody held it, or before its holder died, or while its successor waited. What the journal says
+    // of its effects decides whether it may simply be cancelled.
+    if (task.cancelRequested || hold.cancelled.aborted)
+      return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
     const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, guard, deps);
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;
     const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
-    // A handler that failed in one branch is over when its other calls are: what they did is stored first.
-    const handled = execute(agent, context).then(async (end) => {
-      // One that returned has what it wants: a call that it forgot to await is not waited for long.
+    let isFailing = false;
+    const handled = execute(agent, context).then(async (end): Promise<Ending> => {
+      // Of one that returned, a call that it forgot to await is not waited for long. One that failed in one branch is
+      // over when its other calls are: what they did is stored first, and those that take longer are told to stop.
       const rest = close();
-      if (rest) await ("value" in end ? Promise.race([rest, grace(deps, over.signal)]) : rest);
-      return end;
+      if (!rest || (await within(rest, deps, over.signal)) || !("thrown" in end)) return end;
+      isFailing = true;
+      abort.abort(new PawlError("execution_over", "Another call of this handler failed"));
+      return (await within(rest, deps, over.signal)) ? end : { ...end, lingers: true };
     });
     const ended = Promise.race([handled, suspended.then((why) => ({ suspended: why }))]);
     const ending = await Promise.race([ended, aborted(abort.signal)]);
-    const last = ending ?? (await Promise.race([ended, grace(deps, over.signal)]));
+    const last = ending ?? (await (isFailing ? handled : Promise.race([ended, grace(deps, over.signal)])));
     close();
-    const { count: journaled, spent, saved } = journal.head();
     const outcome = classify(last, cause, deps);
     const isCancelled = outcome.kind === "cancelled";
     return {
       outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
-      journal: { journaled, spent, saved },
+      journal: reached(journal, task),
+      isFurther: journal.listed().length > opened,
     };
   } catch (error) {
-    // Only the journal's opening throws: the handler has not begun.
-    return { outcome: classify({ thrown: error }, cause, deps), journal: before };
+    // Only the journal's opening throws: the handler has not begun, and what it had begun before is not known.
+    const outcome = classify({ thrown: error }, { ...cause, isUnopened: true }, deps);
+    return { outcome, journal: before };
   } finally {
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);
+    // However it ended, nothing of this execution may go on: not what it forgot to await, nor what ran beside a wait.
+    abort.abort(new PawlError("execution_over", `This execution of task ${task.id} is over`));
   }
+}
+
+function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
+  const { count: journaled, spent, saved } = journal.head();
+  const unjournaled = fresh && journal.isUnwritten() && { unjournaled: true };
+  return { journaled, spent, saved, ...unjournaled };
 }
 
 /** With an effect under way that nobody knows the end of, it is for a person to say first. */
@@ -107,7 +133,7 @@ function cancelled({ signals }: Running, journal: Journal, ended: boolean): Outc
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {
   try {
-    return { value: await agent.run(context) };
+    return { value: await runHandler(agent, context) };
   } catch (thrown) {
     return { thrown };
   }
@@ -115,17 +141,17 @@ async function execute(agent: Agent, context: AgentContext<unknown>): Promise<En
 
 function classify(
   ending: Ending | undefined,
-  cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal },
+  cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal; isUnopened?: boolean },
   deps: Deps,
 ): Outcome {
   if (!isHeld(cause.hold)) return { kind: "abandoned" };
   // The journal knew it first: a later holder has opened it.
   if (ending && "thrown" in ending && isPawlError(ending.thrown, "lease_lost")) return { kind: "abandoned" };
-  const ended = ending !== undefined;
+  const ended = ending !== undefined && !("lingers" in ending);
   // What a handler still finished after its signal is a result like any other.
   if (ending && "value" in ending) return completed(ending.value, deps);
   if (ending && "suspended" in ending) return ending.suspended;
-  if (cause.hold.cancelled.aborted) return { kind: "cancelled", ended };
+  if (cause.hold.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
   if (cause.stop.aborted) return { kind: "handOff", ended };
   if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };
   const thrown = ending?.thrown;
@@ -225,9 +251,13 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-/** Two thirds of it for the handler to end, the rest for writing down that it did not. */
 async function grace(deps: Deps, over: AbortSignal): Promise<undefined> {
-  await deps.clock.sleep((deps.settings.stopGrace * 2) / 3, over);
+  await deps.clock.sleep(graceOf(deps.settings), over);
+}
+
+/** Whether it is over before the grace is. */
+function within(rest: Promise<void>, deps: Deps, over: AbortSignal): Promise<boolean> {
+  return Promise.race([rest.then(() => true), grace(deps, over).then(() => false)]);
 }
 
 function timer(ms: number | undefined, over: AbortSignal, deps: Deps): AbortSignal {

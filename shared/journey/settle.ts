@@ -24,6 +24,10 @@ export type HandledAs =
   | "dead-letter"
   | "not-due"
   | "put-back"
+  /** This invocation has too little time left for it: one that has more takes it. */
+  | "too-short"
+  /** The store did not answer for a lease: another runner may reach it. */
+  | "store-away"
   | "abandoned"
   | "left";
 

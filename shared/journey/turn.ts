@@ -6,6 +6,7 @@ import { ledger } from "../task/ledger.ts";
 import { costOf, priceOf, worstCase } from "../task/prices.ts";
 import type { Call } from "../task/trail.ts";
 import type { Scene } from "./calls.ts";
+import { lacksForTurn } from "./invocation.ts";
 
 /** Tries of one turn while the API is busy, under the heartbeat; then the task steps back. */
 const TRIES = 6;
@@ -19,8 +20,8 @@ const LONGEST_WAIT = 60_000;
 export function turnsOf(
   scene: Scene,
 ): (name: string, request: TurnRequest, first: number | undefined) => Promise<Turn> {
-  const { agent, journal, signal, deps, through } = scene;
-  const book = ledger(journal.entries, agent.limits.budgetUsd);
+  const { agent, journal, signal, deps, through, park } = scene;
+  const book = ledger(journal.listed(), agent.limits.budgetUsd);
 
   return async (name, request, first) => {
     const model = modelOf(deps.model);
@@ -36,6 +37,8 @@ export function turnsOf(
       if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;
       for (let failures = 1; ; failures++) {
         signal.throwIfAborted();
+        const lacks = lacksForTurn(deps.invocation);
+        if (lacks) return park({ kind: "handOff", ...lacks, ended: true });
         book.reserve(most);
         await journal.append({ kind: "intent", of: "turn", key, at, alone, reserved: most });
         try {

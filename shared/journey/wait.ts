@@ -25,9 +25,9 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
   const { task, journal, signal, deps, through, park } = scene;
   const { clock } = deps;
   const consumed = new Set(
-    journal.entries.flatMap((entry) =>
-      entry.kind === "receipt" && entry.signal !== undefined ? [entry.signal] : [],
-    ),
+    journal
+      .listed()
+      .flatMap((entry) => (entry.kind === "receipt" && entry.signal !== undefined ? [entry.signal] : [])),
   );
 
   const answer = async ({ name, signal: signalName, timeout, summary }: Wanted): Promise<Answer> => {

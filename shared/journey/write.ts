@@ -3,7 +3,7 @@ import type { Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Mark } from "../task/events.ts";
 import { byteLength } from "../task/json.ts";
-import { DOCUMENT_LIMIT } from "../task/settings.ts";
+import { DOCUMENT_LIMIT, timing } from "../task/settings.ts";
 import { pageName, pageOut } from "../task/settled.ts";
 import { type Deps, mark, pause } from "./deps.ts";
 import type { Hold } from "./hold.ts";
@@ -31,6 +31,8 @@ export interface Guard {
   readonly holds?: boolean;
   /** Told of every try that is repeated. */
   readonly retried?: () => void;
+  /** Told of every failure of the store before it is waited out. Throws when it has lasted long enough. */
+  readonly failed?: (error: PawlError) => void;
 }
 
 /** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
@@ -40,6 +42,28 @@ export function holding(hold: Pick<Hold, "check">, stop?: AbortSignal): Guard {
     stop?.throwIfAborted();
   };
   return Object.assign(guard, { holds: true });
+}
+
+/**
+ * The guard of a runner that has a message and no claim yet. It lets go of the message when the store has not answered
+ * for a lease: held by a runner that can't work, a lane would stand still for those that can.
+ */
+export function beforeClaim(hold: Pick<Hold, "check">, stop: AbortSignal, deps: Deps): Guard {
+  const { lease } = timing(deps.settings);
+  let since: number | undefined;
+  const failed = (error: PawlError) => {
+    since ??= deps.clock.monotonic();
+    if (deps.clock.monotonic() - since >= lease) throw new StoreAway(error);
+  };
+  return Object.assign(holding(hold, stop), { failed });
+}
+
+/** Nothing was claimed, and the message can go to another. */
+export class StoreAway extends PawlError {
+  override readonly name = "StoreAway";
+  constructor(cause: PawlError) {
+    super(cause.code, cause.message, { cause });
+  }
 }
 
 /**
@@ -95,13 +119,23 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
 }
 
 /** Reads until the store answers or the guard gives up: while it is away the task is held, never run blind. */
-export async function readThrough(deps: Deps, id: string, guard: Guard): Promise<Stored | undefined> {
+export function readThrough(deps: Deps, id: string, guard: Guard): Promise<Stored | undefined> {
+  return persist(id, guard, deps, () => deps.store.get(id));
+}
+
+/** Until the store answers or the guard gives up. For what may be asked twice. */
+export async function persist<T>(
+  taskId: string,
+  guard: Guard,
+  deps: Deps,
+  ask: () => Promise<T>,
+): Promise<T> {
   for (let failures = 0; ; ) {
     guard();
     try {
-      return await deps.store.get(id);
+      return await ask();
     } catch (error) {
-      failures = await endure(deps, error, failures, id, guard);
+      failures = await endure(deps, error, failures, taskId, guard);
     }
   }
 }
@@ -135,6 +169,7 @@ export async function endure(
     const fields = { task: id, reason: messageOf(error) };
     deps.log(refused ? "error" : "warn", refused ? "store.refused" : "store.unavailable", fields);
   }
+  guard.failed?.(error);
   guard.retried?.();
   await pause(deps, failures + 1);
   return failures + 1;

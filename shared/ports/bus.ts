@@ -33,6 +33,8 @@ export interface Delivery {
   readonly seq: number;
   /** A hint, never a budget: a killed server repeats its counts. */
   readonly redelivered: boolean;
+  /** How often it was delivered, with the same reservation. */
+  readonly deliveries: number;
   /** Postpones the redelivery. Confirmed also for a stale holder, so it proves nothing by itself. */
   working(): Promise<void>;
   /** Whether this is still the consumer's newest delivery, under an ack_wait no shorter than configured. */

@@ -17,6 +17,12 @@ export const authorErrors = {
     meaning: "The handler failed as often as `limits.attempts` allows.",
     remedy: "The last error is in the dead letter. Mend its cause, then `pawl dlq redrive` it.",
   },
+  execution_over: {
+    disposition: "abandon",
+    meaning:
+      "A signal's reason: the execution that it belonged to has ended, is suspended, or has failed in another call.",
+    remedy: "End what still runs. Work that must be seen through beside a wait belongs in a step.",
+  },
   budget_exceeded: {
     disposition: "fail",
     meaning: "The next model call could cost more than is left of `limits.budgetUsd`, so it was not made.",

@@ -80,6 +80,7 @@ export function adopted(
     state: "running",
     ...holder,
     started: true,
+    fresh: true,
     released: false,
     executions: 1,
     silentStarts: 1,

@@ -90,10 +90,14 @@ interface Common {
   readonly fence: number;
   /** Differs in every write. Firestore lets identical concurrent writes all succeed; these never are. */
   readonly stamp: string;
-  /** The last holder let go by its own write, so the next may start at once. */
+  /** The last holder's code has ended, by its own write: the next may start at once. */
   readonly released: boolean;
-  /** The longest lease, in milliseconds, of a holder who has not let go: what its successor has to wait out. */
+  /** How long, in milliseconds, the code of a holder that did not let go may still act: its successor waits that out. */
   readonly lease: number;
+  /** When such a holder, by its own write, had told its code to stop: the successor's wait began then, not with its claim. */
+  readonly stopped?: { readonly at: Millis; readonly by: string };
+  /** How long an invocation must still have, in milliseconds, to bring the task further: one that had less handed it off. */
+  readonly needs?: number;
   readonly dispatches: number;
   /** Failures only: crashes, hand-offs and publish failures don't count. */
   readonly attempts: number;
@@ -103,8 +107,10 @@ interface Common {
   readonly silentStarts: number;
   /** Grows when the task is redriven from scratch: a journal of an older one is as good as none. */
   readonly epoch: number;
-  /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. */
+  /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. A holder that died may have written more. */
   readonly journaled: number;
+  /** Its last holder let go, and knew that there is no journal: nobody has to look for one. */
+  readonly unjournaled?: boolean;
   /** What its model turns cost, and what the journal saved, by the last word of a holder. */
   readonly spent: Cost;
   readonly saved: Cost;
@@ -157,6 +163,8 @@ export interface Running extends Common, Carried {
   readonly via: string;
   /** False between a takeover and the moment when no earlier holder can still act. */
   readonly started: boolean;
+  /** There certainly was no journal at its claim. */
+  readonly fresh: boolean;
 }
 export interface Waiting extends Common, News {
   readonly state: "waiting";
@@ -194,7 +202,7 @@ export type State = Task["state"];
 
 /** The fields of single states. */
 const OWN = new Set(
-  "state queue seq token runner via started dueAt waitingFor summary effect tries result error raw expiresAt untold".split(
+  "state queue seq token runner via started fresh dueAt waitingFor summary effect tries result error raw expiresAt untold".split(
     " ",
   ),
 );

@@ -18,12 +18,21 @@ export type TaskEvent =
       /** Entries in the journal, where a takeover looked: silent starts that made progress are no crash loop. */
       journaled?: number;
     }
-  | { type: "start" }
+  | { type: "start"; lease: number }
   | { type: "complete"; result: Json; expiresAt: Millis }
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
-  | { type: "handOff"; ended: boolean }
-  | { type: "sleep"; dueAt: Millis }
-  | { type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis }
+  | ({
+      type: "handOff";
+      ended: boolean;
+      /** Handed off before the handler began: how long the earlier holder's lease was already waited out. */
+      waited?: number;
+      /** See the document's. */
+      needs?: number;
+      /** Its message has been delivered very often: it gets another one. */
+      renewed?: boolean;
+    } & Lingering)
+  | ({ type: "sleep"; dueAt: Millis } & Lingering)
+  | ({ type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis } & Lingering)
   | { type: "doubt"; effect: string; tries: number; ended: boolean }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
   /** Without a sequence: it was never published. */
@@ -39,6 +48,11 @@ export type TaskEvent =
   | { type: "publishDuplicate"; layer: DuplicateLayer }
   /** Without a time: it was told. */
   | { type: "told"; againAt?: Millis };
+
+/** Other code of the handler than what waits was told to stop, and may still run for so long. Left out: there is none. */
+interface Lingering {
+  lingers?: number;
+}
 
 /** Who writes, when, and the value that makes the write unlike any other. */
 export interface Mark {

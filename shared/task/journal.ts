@@ -33,6 +33,8 @@ type Said =
   | (Place & {
       readonly kind: "intent";
       readonly of: Exclude<CallKind, "step">;
+      /** Of the holder that begins an effect. */
+      readonly fence?: number;
       /** A wait's deadline: fixed when it began, however often its handler starts. */
       readonly until?: Millis;
       /** The most that a model turn may cost. */
@@ -166,6 +168,8 @@ export interface Known {
   readonly kept: Kept;
   readonly until?: Millis;
   readonly signal?: number;
+  /** Of the holder that began an effect last. */
+  readonly fence?: number;
 }
 
 /** Folds entries into what is known by key. */
@@ -179,7 +183,9 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
       case "intent": {
         const tries = (byKey.get(entry.key)?.tries ?? 0) + 1;
         const until = entry.until !== undefined && { until: entry.until };
-        byKey.set(entry.key, { kind: entry.of, place: entry, tries, state: "open", kept: {}, ...until });
+        const fence = entry.fence !== undefined && { fence: entry.fence };
+        const open = { kind: entry.of, place: entry, tries, state: "open", kept: {} } as const;
+        byKey.set(entry.key, { ...open, ...until, ...fence });
         break;
       }
       case "receipt":

@@ -56,6 +56,11 @@ export function timing(settings: Pick<Settings, "ackWait">): Timing {
   return { beatEvery: Math.floor(settings.ackWait / 4), lease };
 }
 
+/** What a handler has to end once its signal has aborted; the rest of PAWL_STOP_GRACE is for writing down that it did not. */
+export function graceOf({ stopGrace }: Pick<Settings, "stopGrace">): number {
+  return Math.floor((stopGrace * 2) / 3);
+}
+
 /** How long a successor waits after its claim: the holder's lease, and what clocks and scheduling may be off. */
 export function takeoverWait(lease: number): number {
   return lease + Math.max(100, Math.floor(lease / 10));

@@ -54,7 +54,12 @@ export const transitions = {
     by: "runner",
     meaning: "the handler failed on a strict lane, which waits for it",
   },
-  handOff: { from: ["running"], to: ["dispatched"], by: "runner", meaning: "its runner must stop" },
+  handOff: {
+    from: ["running"],
+    to: ["dispatched", "scheduled"],
+    by: "runner",
+    meaning: "its runner must stop, or has too little time for it",
+  },
   sleep: { from: ["running"], to: ["scheduled"], by: "runner", meaning: "the handler sleeps" },
   wait: {
     from: ["running"],

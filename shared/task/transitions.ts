@@ -1,16 +1,10 @@
-import {
-  common,
-  type Failed,
-  type HistoryEntry,
-  type SettledAs,
-  type State,
-  type Task,
-  type Untold,
-} from "./document.ts";
+import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
+import { closed, ended, handedOff, lost, suspended } from "./endings.ts";
 import { PawlError } from "./errors.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { resolutionName } from "./journal.ts";
 import { settle } from "./settled.ts";
+import { successionWait } from "./succession.ts";
 import { type Transition, transitions } from "./table.ts";
 
 const TOLD: ReadonlySet<State> = new Set(["waiting", "in_doubt", "failed"]);
@@ -91,11 +85,14 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "claim":
     case "takeover": {
       // The holder before may still act unless it let go by its own write.
-      const started = event.type === "claim" && base.released;
+      const started = successionWait(task, mark) === 0;
       const { journaled = base.journaled } = event;
       const silentStarts = journaled > base.journaled ? 0 : base.silentStarts;
+      const { needs: _, stopped, unjournaled, ...kept } = base;
+      const isKnown = base.fence === 0 || (event.type === "claim" && base.released && unjournaled);
       return {
-        ...base,
+        ...kept,
+        ...(!started && stopped && { stopped }),
         state: "running",
         queue: event.queue,
         seq: event.seq,
@@ -103,22 +100,27 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         runner: event.runner,
         via: event.via,
         started,
+        fresh: isKnown === true,
         released: false,
-        lease: started ? event.lease : Math.max(base.lease, event.lease),
+        // One that has not started can't act: until it does, the lease to wait out is that of the last one that had.
+        lease: started ? event.lease : base.lease,
         fence: base.fence + 1,
         executions: base.executions + (started ? 1 : 0),
         silentStarts: silentStarts + (started ? 1 : 0),
         journaled,
       };
     }
-    case "start":
+    case "start": {
       if (task.state !== "running" || task.started) return undefined;
+      const { stopped: _, ...kept } = task;
       return {
-        ...task,
+        ...kept,
         started: true,
+        lease: event.lease,
         executions: task.executions + 1,
         silentStarts: task.silentStarts + 1,
       };
+    }
     case "complete":
       return {
         ...closed(task, "completed", true, mark),
@@ -134,26 +136,24 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         attempts: base.attempts + 1,
         lastError: event.error,
       };
-    case "hold":
-    case "handOff": {
+    case "hold": {
       if (task.state !== "running") return undefined;
       const { queue, seq } = task;
-      const again = {
-        ...base,
-        state: "dispatched",
-        queue,
-        seq,
-        silentStarts: 0,
-        released: event.ended,
-      } as const;
-      if (event.type === "handOff") return again;
-      return { ...again, dueAt: event.dueAt, attempts: base.attempts + 1, lastError: event.error };
+      const again = { ...base, ...ended(task, event.ended, mark), silentStarts: 0, queue, seq };
+      const { dueAt, error: lastError } = event;
+      return { ...again, state: "dispatched", dueAt, attempts: base.attempts + 1, lastError };
     }
+    case "handOff":
+      return task.state === "running" ? handedOff(task, event, mark) : undefined;
     case "sleep":
-      return { ...closed(task, "rescheduled", true, mark), state: "scheduled", dueAt: event.dueAt };
+      return {
+        ...suspended(task, "rescheduled", event.lingers, mark),
+        state: "scheduled",
+        dueAt: event.dueAt,
+      };
     case "wait":
       return {
-        ...closed(task, "waiting", true, mark),
+        ...suspended(task, "waiting", event.lingers, mark),
         state: "waiting",
         waitingFor: event.waitingFor,
         ...(event.summary !== undefined && { summary: event.summary }),
@@ -182,8 +182,8 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         ...closed(
           { ...task, queue: event.queue, seq: event.seq } as Task,
           "failed",
-          // Never published, it was nobody's.
-          event.seq === undefined && base.released,
+          // Never published, it was nobody's. Else its holder said nothing.
+          (event.seq === undefined && base.released) || undefined,
           mark,
         ),
         state: "failed",
@@ -247,30 +247,4 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     default:
       return event satisfies never;
   }
-}
-
-/** The sequence that carried it, if it is known, is explained. */
-function lost(task: Task, { now: at }: Mark): Partial<Pick<Task, "settled">> {
-  if ((task.state !== "running" && task.state !== "dispatched") || task.seq === undefined) return {};
-  const { queue, seq, dispatches: dispatch } = task;
-  return { settled: settle(task.settled, { queue, seq, dispatch, outcome: "lost", at }) };
-}
-
-/** The holder is done with the message that carries the task: settled, and let go if its code has really ended. */
-function closed(task: Task, outcome: SettledAs, released: boolean, mark: Mark) {
-  const carried = (task.state === "running" || task.state === "dispatched") && task.seq !== undefined;
-  return {
-    ...common(task),
-    released,
-    silentStarts: 0,
-    ...(carried && {
-      settled: settle(task.settled, {
-        queue: task.queue,
-        seq: task.seq as number,
-        dispatch: task.dispatches,
-        outcome,
-        at: mark.now,
-      }),
-    }),
-  };
 }

@@ -6,6 +6,7 @@ import { readJournal } from "../journey/journal.ts";
 import { record } from "../journey/record.ts";
 import { run } from "../journey/run.ts";
 import type { Bus } from "../ports/bus.ts";
+import { systemClock } from "../ports/clock.ts";
 import type { TurnRequest } from "../ports/model.ts";
 import type { TaskStore } from "../ports/store.ts";
 import type { Cost } from "../task/cost.ts";
@@ -15,7 +16,7 @@ import { PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
 import type { Entry } from "../task/journal.ts";
 import { hashInput, type Json, type JsonObject } from "../task/json.ts";
-import { makeSettings } from "../task/settings.ts";
+import { graceOf, makeSettings } from "../task/settings.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
@@ -69,6 +70,7 @@ export interface AgentRun {
 const QUEUE = "TEST";
 /** A handler that starts more often than this never ends. */
 const MOST_STARTS = 200;
+const STOP_GRACE = 1_500;
 
 /** Runs one task of an agent in memory, on the journey's own code, in virtual time. */
 export async function runAgent(agent: Agent, input: JsonObject, options: RunOptions = {}): Promise<AgentRun> {
@@ -81,10 +83,13 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   const clock = {
     now: () => now,
     monotonic: () => now,
-    sleep: async (ms: number) => {
+    sleep: async (ms: number, signal?: AbortSignal) => {
+      // Code that has to end takes real time, unlike what waits.
+      if (ms === graceOf(settings)) return systemClock.sleep(ms, signal);
       now += Math.max(0, ms);
     },
   };
+  const settings = makeSettings({ namespace: "test", stopGrace: STOP_GRACE });
   const model = scripted(options.model ?? []);
   const store = memoryStore();
   const deps: Deps = {
@@ -92,7 +97,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     bus: quietBus(),
     clock,
     log: () => {},
-    settings: makeSettings({ namespace: "test" }),
+    settings,
     runner: "test",
     model,
     lanesOf: () => 1,
@@ -199,7 +204,6 @@ async function execute(
   const die = () => lost.abort(new PawlError("lease_lost", "The process died, as the test wanted"));
   const mortal = { ...deps, store: dyingStore(deps.store, crash, die) };
   const before = (await deps.store.get(id))?.task as Task;
-  const isNew = before.state === "dispatched" && before.journaled === 0 && before.released;
   const holder = {
     queue: QUEUE,
     seq: before.dispatches,
@@ -209,10 +213,10 @@ async function execute(
     lease: 0,
   };
   const taken = await change({ type: before.state === "running" ? "takeover" : "claim", ...holder });
-  if (taken.state === "running" && !taken.started) await change({ type: "start" });
+  if (taken.state === "running" && !taken.started) await change({ type: "start", lease: 0 });
   const held = (await deps.store.get(id)) as HeldTask;
   const never = new AbortController().signal;
-  const ran = await run(held.task as Running, agent, isNew, hold as unknown as Hold, never, mortal);
+  const ran = await run(held.task as Running, agent, hold as unknown as Hold, never, mortal);
   if (!lost.signal.aborted) await record(held, ran, agent, hold as unknown as Hold, deps);
   return lost.signal.aborted;
 }

@@ -179,10 +179,10 @@ describe("on real servers", () => {
       fence: 9,
       epoch: 0,
       createdAt: 1,
-      journaled: 0,
+      fresh: true,
       signals: [],
     } as unknown as Running;
-    const journal = await openJournal(old, 1, true, () => {}, b.deps);
+    const journal = await openJournal(old, 1, () => {}, b.deps);
     await journal.append({ kind: "step", key: "s#1", at: 0, alone: true, value: "stale" });
     await b.submit({}, { id: "t" });
     await b.drain();

@@ -85,7 +85,7 @@ describe("the table of the design, cell by cell", () => {
     for (let starts = 1; starts < limits.crashLimit; starts++) {
       expect(decide(task, arrival(5), limits)).toEqual({ kind: "takeover" });
       task = apply(task, { ...claim, type: "takeover" }, mark());
-      task = apply(task, { type: "start" }, mark());
+      task = apply(task, { type: "start", lease: 20_000 }, mark());
     }
     expect(decide(task, arrival(5), limits)).toEqual({ kind: "crashLoop", starts: 3 });
     const word = apply(task, { type: "handOff", ended: true }, mark());

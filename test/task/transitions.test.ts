@@ -29,7 +29,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     via: fc.constant("s"),
     lease: fc.integer({ min: 1, max: 99 }),
   }),
-  fc.constant({ type: "start" as const }),
+  fc.constant({ type: "start" as const, lease: 20_000 }),
   fc.record({ type: fc.constant("complete" as const), result: fc.constant(1), expiresAt: fc.nat() }),
   fc.record({
     type: fc.constantFrom("retry" as const, "hold" as const),
@@ -37,9 +37,25 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     dueAt: fc.nat(),
     ended: fc.boolean(),
   }),
-  fc.record({ type: fc.constant("handOff" as const), ended: fc.boolean() }),
-  fc.record({ type: fc.constant("sleep" as const), dueAt: fc.nat() }),
-  fc.record({ type: fc.constant("wait" as const), waitingFor: fc.constant(["ok"]) }),
+  fc.record(
+    {
+      type: fc.constant("handOff" as const),
+      ended: fc.boolean(),
+      waited: fc.nat(),
+      needs: fc.nat(),
+      renewed: fc.boolean(),
+      lingers: fc.nat(),
+    },
+    { requiredKeys: ["type", "ended"] },
+  ),
+  fc.record(
+    { type: fc.constant("sleep" as const), dueAt: fc.nat(), lingers: fc.nat() },
+    { requiredKeys: ["type", "dueAt"] },
+  ),
+  fc.record(
+    { type: fc.constant("wait" as const), waitingFor: fc.constant(["ok"]), lingers: fc.nat() },
+    { requiredKeys: ["type", "waitingFor"] },
+  ),
   fc.record({
     type: fc.constant("doubt" as const),
     effect: fc.constant("post#1"),

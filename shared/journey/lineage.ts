@@ -1,0 +1,39 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Agent, AgentContext } from "../agent.ts";
+
+/** By its property's name, which no minifier changes, a handler is found in the stack of what it awaits. */
+const MAIN_LINE = {
+  async pawlHandler(agent: Agent, context: AgentContext<unknown>): Promise<unknown> {
+    return await agent.run(context);
+  },
+};
+
+export const runHandler = MAIN_LINE.pawlHandler;
+
+const DEEPEST = 200;
+
+/**
+ * Whether the handler itself awaits the caller, and nothing beside it: engines keep the chain of awaits in the stack,
+ * with the `Promise.all` that it leads through. Where the chain can't be followed the answer is no. What a handler has
+ * begun and not awaited yet is not seen, nor the others of a `Promise.race`. To be asked after an await of its own,
+ * when whoever called has begun to await.
+ */
+export function isAwaitedAlone(): boolean {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = DEEPEST;
+  const { stack } = new Error();
+  Error.stackTraceLimit = stackTraceLimit;
+  const [own = "", ...others] = typeof stack === "string" ? stack.split(/\bpawlHandler\b/) : [];
+  return others.length > 0 && !/\bPromise\.\w+ \(index/.test(own);
+}
+
+const insideCalls = new AsyncLocalStorage<true>();
+
+/** Runs the author's part of a step, effect or tool, and all that it awaits. */
+export function inside<T>(run: () => T): T {
+  return insideCalls.run(true, run);
+}
+
+export function isInside(): boolean {
+  return insideCalls.getStore() === true;
+}

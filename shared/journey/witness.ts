@@ -1,0 +1,66 @@
+import type { Running } from "../task/document.ts";
+import { messageOf } from "../task/errors.ts";
+import { type Known, known } from "../task/journal.ts";
+import { sha256 } from "../task/json.ts";
+import { questionOf } from "../task/question.ts";
+import { type Deps, whilePatient } from "./deps.ts";
+import { type Journal, readJournal } from "./journal.ts";
+import { resolve } from "./operate.ts";
+import { type Guard, persist } from "./write.ts";
+
+/**
+ * A holder that stored an effect's intent, and lost its lease before it began, can write no journal any more; but it
+ * knows that the effect did not happen, and never will by its hand. It says so beside the journal, under its own fence,
+ * so that it speaks of no other holder's try. Whoever opens the journal later finds it there; a task that is in doubt
+ * about this very try already goes on.
+ */
+export async function disown(deps: Deps, { id, fence }: Running, key: string, tries: number): Promise<void> {
+  try {
+    const name = await noteName(key, tries, fence);
+    await persist(id, whilePatient(deps, `Task ${id}`), deps, () => deps.store.putPart(id, name, "unbegun"));
+    await settleDoubt(deps, id);
+  } catch (error) {
+    deps.log("warn", "effect.unbegun-unsaid", { task: id, effect: key, reason: messageOf(error) });
+  }
+}
+
+/** Writes into a journal that was just opened which of its open effects never began, by the word of who had begun to. */
+export async function heedWitnesses(
+  deps: Deps,
+  { id }: Running,
+  journal: Journal,
+  guard: Guard,
+): Promise<void> {
+  for (const [key, intent] of known(journal.entries)) {
+    if (intent.kind !== "effect" || intent.state !== "open") continue;
+    if (await persist(id, guard, deps, () => isDisowned(deps, id, key, intent)))
+      await journal.append({ kind: "undone", key, why: "its holder lost the lease before it began" });
+  }
+}
+
+/** A task in doubt about an effect that never began goes on without a person. */
+export async function settleDoubt(deps: Deps, id: string): Promise<void> {
+  const task = (await deps.store.get(id))?.task;
+  if (task?.state !== "in_doubt") return;
+  const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
+  const intent = journal && known(journal.entries).get(task.effect);
+  if (intent?.state !== "open" || intent.tries !== task.tries) return;
+  if (!(await isDisowned(deps, id, task.effect, intent))) return;
+  const question = questionOf(task);
+  await resolve(deps, id, { happened: false }, { effect: task.effect, ...(question && { question }) });
+  deps.log("info", "effect.unbegun", { task: id, effect: task.effect });
+}
+
+async function isDisowned(
+  { store }: Pick<Deps, "store">,
+  id: string,
+  key: string,
+  intent: Known,
+): Promise<boolean> {
+  if (intent.fence === undefined) return false;
+  return (await store.getPart(id, await noteName(key, intent.tries, intent.fence))) !== undefined;
+}
+
+async function noteName(key: string, tries: number, fence: number): Promise<string> {
+  return `unbegun-${(await sha256(`${key}/${tries}/${fence}`)).slice(0, 40)}`;
+}

@@ -1,0 +1,62 @@
+import { common, type Running, type SettledAs, type Task } from "./document.ts";
+import type { Mark, TaskEvent } from "./events.ts";
+import { settle } from "./settled.ts";
+
+/** The sequence that carried it, if it is known, is explained. */
+export function lost(task: Task, { now: at }: Mark): Partial<Pick<Task, "settled">> {
+  if ((task.state !== "running" && task.state !== "dispatched") || task.seq === undefined) return {};
+  const { queue, seq, dispatches: dispatch } = task;
+  return { settled: settle(task.settled, { queue, seq, dispatch, outcome: "lost", at }) };
+}
+
+/**
+ * Whether the holder's code is over, by its last word: it has ended, or it was told to stop and may still run.
+ * Undefined: the holder said nothing.
+ */
+export function ended(
+  task: Task,
+  isOver: boolean | undefined,
+  mark: Mark,
+): Pick<Task, "released" | "stopped"> {
+  const isTold = isOver === false && task.state === "running";
+  return { released: isOver ?? false, ...(isTold && { stopped: { at: mark.now, by: mark.by } }) };
+}
+
+/** Its runner must stop. One that had not begun leaves to the next what is left of its wait. */
+export function handedOff(task: Running, event: Extract<TaskEvent, { type: "handOff" }>, mark: Mark): Task {
+  const { now: at } = mark;
+  const { queue, seq, dispatches: dispatch } = task;
+  const needs = event.needs !== undefined && { needs: event.needs };
+  const lingers = event.lingers !== undefined && { lease: event.lingers };
+  const begun = { ...common(task), ...needs, ...ended(task, event.ended, mark), ...lingers, silentStarts: 0 };
+  const unbegun = { ...common(task), ...needs, lease: Math.max(0, task.lease - (event.waited ?? 0)) };
+  const base = task.started ? begun : unbegun;
+  if (!event.renewed) return { ...base, state: "dispatched", queue, seq };
+  const settled = settle(task.settled, { queue, seq, dispatch, outcome: "rescheduled", at });
+  return { ...base, settled, state: "scheduled", dueAt: at };
+}
+
+/** The holder is done with the message that carries the task: settled, and let go if its code has really ended. */
+export function closed(task: Task, outcome: SettledAs, isOver: boolean | undefined, mark: Mark) {
+  const carried = (task.state === "running" || task.state === "dispatched") && task.seq !== undefined;
+  return {
+    ...common(task),
+    ...ended(task, isOver, mark),
+    silentStarts: 0,
+    ...(carried && {
+      settled: settle(task.settled, {
+        queue: task.queue,
+        seq: task.seq as number,
+        dispatch: task.dispatches,
+        outcome,
+        at: mark.now,
+      }),
+    }),
+  };
+}
+
+/** It waits, and frees its lane. Where other code of its handler may linger, the next holder waits that out. */
+export function suspended(task: Task, outcome: SettledAs, lingers: number | undefined, mark: Mark) {
+  const base = closed(task, outcome, lingers === undefined, mark);
+  return lingers === undefined ? base : { ...base, lease: lingers };
+}

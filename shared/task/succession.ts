@@ -1,0 +1,21 @@
+import type { Millis, Task } from "./document.ts";
+import { takeoverWait } from "./settings.ts";
+
+/** Clocks of machines that are well may be apart by so much. */
+const CLOCKS_APART = 5_000;
+
+/**
+ * How long whoever claims a task now has to wait before its handler may start, in milliseconds: until no code of an
+ * earlier holder can still act. Nothing where that one let go. Where it told its code to stop and wrote so, the wait
+ * began then; where it fell silent, it begins with the claim.
+ */
+export function successionWait(
+  { released, lease, stopped }: Pick<Task, "released" | "lease" | "stopped">,
+  { now, by }: { readonly now: Millis; readonly by: string },
+): number {
+  if (released) return 0;
+  const whole = takeoverWait(lease);
+  if (!stopped) return whole;
+  const passed = now - stopped.at - (stopped.by === by ? 0 : CLOCKS_APART);
+  return Math.max(0, Math.min(whole, whole - passed));
+}

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { signal } from "../../shared/journey/operate.ts";
+import { serve } from "../../shared/journey/serve.ts";
+import { update } from "../../shared/journey/write.ts";
+import type { Running, Task } from "../../shared/task/document.ts";
+import { approvalSignal } from "../../shared/task/signals.ts";
+import { apply } from "../../shared/task/transitions.ts";
+import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { dead, dieAfter } from "../support/death.ts";
+import { stores, testNats } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const yes = { approved: true, by: "ann" };
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const isCompleted = (b: Bench) => async () => {
+  await b.drain();
+  return (await b.task("t")).state === "completed";
+};
+
+describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))(
+  "$kind: a step that was stored by a holder that died is not run again",
+  ({ kind, here }) => {
+    /** Its first holder stores a step and dies: the document still says that nothing is journaled. */
+    async function stored() {
+      const ran: string[] = [];
+      const agent = agentOf(async ({ step }) => {
+        await step("one", () => void ran.push("one"));
+        return "done";
+      });
+      const b = await bench(nats, kind, agent, { ackWait: 1_500 });
+      await b.submit({}, { id: "t" });
+      await dieAfter(b, agent, (head) => head.count === 1);
+      expect(await b.task("t")).toMatchObject({ state: "running", journaled: 0 });
+      return Object.assign(b, { ran });
+    }
+
+    test.skipIf(!here)("where its successor was told to stop before it began", async () => {
+      await using b = await stored();
+      const stop = new AbortController();
+      const { store } = b.deps;
+      const replace: typeof store.replace = async (task, seen) => {
+        const written = await store.replace(task, seen);
+        if (task.state === "running" && task.started && task.fence === 2)
+          stop.abort(new Error("told to stop"));
+        return written;
+      };
+      const deps = { ...b.deps, store: { ...store, replace } };
+      const agent = agentOf(() => {
+        throw new Error("must not start");
+      });
+      expect(await serve(AGENT, agent, "drain", stop.signal, deps)).toEqual({ "handed-off": 1 });
+      expect(await b.task("t")).toMatchObject({ state: "dispatched", released: true });
+      await until("it is completed", isCompleted(b));
+      expect(b.ran).toEqual(["one"]);
+    });
+
+    test.skipIf(!here)("where its successor's code refused the input, and it was redriven", async () => {
+      await using b = await stored();
+      const { redrive } = await import("../../shared/journey/operate.ts");
+      const { defineAgent } = await import("../../shared/agent.ts");
+      const z = await import("zod");
+      const strict = defineAgent({ input: z.object({ must: z.string() }), run: () => 1 });
+      await until("it is refused", async () => {
+        await b.drain(strict);
+        return (await b.task("t")).state === "failed";
+      });
+      await redrive(b.deps, "t", false);
+      await until("it is completed", isCompleted(b));
+      expect(b.ran).toEqual(["one"]);
+    });
+  },
+);
+
+describe("a wait beside code that is not journaled", () => {
+  /** Works beside the wait for as long as it is told, and looks at its signal before each deed or does not. */
+  async function beside(work: (deed: () => void, signal: AbortSignal) => Promise<void>) {
+    const deeds: { run: number; at: number }[] = [];
+    let runs = 0;
+    const agent = agentOf(async ({ approval, signal: own }) => {
+      const run = ++runs;
+      const note = () => void deeds.push({ run, at: performance.now() });
+      note();
+      const branch = async () => {
+        await approval("go");
+      };
+      await Promise.all([branch(), run === 1 ? work(note, own) : undefined]);
+      return run;
+    });
+    const b = await bench(nats, "nats-kv", agent, { ackWait: 1_500, stopGrace: 1_500 });
+    await b.submit({}, { id: "t" });
+    await b.drain();
+    expect(await b.task("t")).toMatchObject({ state: "waiting" });
+    await signal(b.deps, "t", approvalSignal("go"), yes);
+    await until("it is completed", isCompleted(b));
+    const of = (run: number) => deeds.filter((deed) => deed.run === run).map(({ at }) => at);
+    return Object.assign(b, { lastOfFirst: Math.max(...of(1)), firstOfSecond: Math.min(...of(2)) });
+  }
+
+  test("that heeds its signal stops before the answer can start the next execution", async () => {
+    await using b = await beside(async (deed, own) => {
+      for (let i = 0; i < 200 && !own.aborted; i++) {
+        deed();
+        await later(20);
+      }
+    });
+    expect(b.lastOfFirst).toBeLessThan(b.firstOfSecond);
+  });
+
+  test("that does not gets the grace to end before the next execution starts", async () => {
+    await using b = await beside(async (deed) => {
+      const end = performance.now() + 700;
+      while (performance.now() < end) {
+        deed();
+        await later(20);
+      }
+    });
+    expect(b.lastOfFirst).toBeLessThan(b.firstOfSecond);
+  });
+
+  test("costs nothing where there is none: the answer is followed at once", async () => {
+    const agent = agentOf(async ({ approval, step }) => {
+      const ask = async () => {
+        await step("first", () => 1);
+        return approval("go");
+      };
+      return (await ask()).by;
+    });
+    await using b = await bench(nats, "nats-kv", agent, { stopGrace: 60_000 });
+    await b.submit({}, { id: "t" });
+    await b.drain();
+    expect(await b.task("t")).toMatchObject({ state: "waiting", released: true });
+    await signal(b.deps, "t", approvalSignal("go"), yes);
+    expect(await b.drain()).toEqual({ completed: 1 });
+  });
+});
+
+/** A runner's claim, by a runner that then dies. */
+async function claimedByTheDead(b: Bench, lease: number): Promise<void> {
+  const found = await b.deps.store.get("t");
+  if (found?.task.state !== "dispatched") throw new Error("not dispatched");
+  const { queue } = found.task;
+  const holder = { queue, seq: 1, token: "dead", runner: "dead", via: "", lease };
+  const change = (task: Task, own: Parameters<typeof apply>[2]) =>
+    apply(task, { type: "claim", ...holder }, own);
+  await update(b.deps, found, change, () => {});
+}
+
+test("who is told to stop while it waits for its turn leaves to the next what is left of the wait, and the count of silent starts", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+    { ackWait: 1_500 },
+  );
+  await b.submit({}, { id: "t" });
+  await claimedByTheDead(b, 60_000);
+  const stop = new AbortController();
+  const served = serve(
+    AGENT,
+    agentOf(() => dead()),
+    "once",
+    stop.signal,
+    b.deps,
+  );
+  const running = await until("it waits for its turn", async () => {
+    const task = await b.task("t");
+    return task.fence === 2 && (task as Running);
+  });
+  // Its own lease is shorter, and has nothing to do with how long the dead one's lasts.
+  expect(running).toMatchObject({ started: false, lease: 60_000, silentStarts: 1, executions: 1 });
+  await later(600);
+  stop.abort(new Error("told to stop"));
+  expect(await served).toEqual({ "handed-off": 1 });
+  const task = await b.task("t");
+  expect(task).toMatchObject({ state: "dispatched", released: false, silentStarts: 1, executions: 1 });
+  expect(task.lease).toBeLessThanOrEqual(59_400);
+  expect(task.lease).toBeGreaterThan(30_000);
+});
+
+test("an invocation does not claim what it has no time to wait for, nor what needs more time than it has", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+    { ackWait: 1_500 },
+  );
+  await b.submit({}, { id: "t" });
+  await claimedByTheDead(b, 20_000);
+  const never = new AbortController().signal;
+  const short = { ...b.deps, invocation: { left: () => 15_000, longest: 600_000 } };
+  const agent = agentOf(() => "done");
+  await until("it came again", async () => {
+    const handled = await serve(AGENT, agent, "idle", never, short);
+    return handled["too-short"] === 1;
+  });
+  expect(await b.task("t")).toMatchObject({ state: "running", token: "dead", fence: 1 });
+  // Put back, it is there for the next: at once.
+  const long = { ...b.deps, invocation: { left: () => 300_000, longest: 600_000 } };
+  const stop = new AbortController();
+  const served = serve(AGENT, agent, "idle", stop.signal, long);
+  await until("one with more time claims it", async () => (await b.task("t")).fence === 2);
+  stop.abort(new Error("told to stop"));
+  await served;
+});

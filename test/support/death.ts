@@ -1,0 +1,39 @@
+import type { Agent } from "../../shared/agent.ts";
+import { serve } from "../../shared/journey/serve.ts";
+import type { Head } from "../../shared/task/journal.ts";
+import { AGENT, type Bench } from "./bench.ts";
+
+/** What a dead process answers. */
+export const dead = () => new Promise<never>(() => {});
+
+/**
+ * Runs an agent until its journal is such, and has it die there: from then on none of its requests is sent, and none of
+ * their answers comes. Its connection is its own, so that nobody answers for its claims.
+ */
+export async function dieAfter(b: Bench, agent: Agent, isPoint: (head: Head) => boolean): Promise<void> {
+  const { wired } = await import("./stores.ts");
+  const own = await wired(b.world.config);
+  const died = Promise.withResolvers<void>();
+  let isDead = false;
+  const mortal = <T extends object>(port: T): T =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => (isDead ? dead() : value.apply(target, args));
+      },
+    });
+  const store = mortal({
+    ...own.store,
+    putHead: async (head: Head, seen?: string) => {
+      const written = await own.store.putHead(head, seen);
+      if (!isPoint(head)) return written;
+      isDead = true;
+      died.resolve();
+      return dead();
+    },
+  });
+  void serve(AGENT, agent, "once", new AbortController().signal, { ...own, store, bus: mortal(own.bus) });
+  await died.promise;
+  await own.nc.close();
+}
