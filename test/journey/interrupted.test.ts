@@ -139,3 +139,28 @@ test("told to stop while an ack is under way, a runner puts back what was alread
   expect(next?.seq).toBe(2);
   await next?.nak(0);
 });
+
+test("handed off more often than its message may be delivered, a task that gets further is done all the same", async () => {
+  const ran: number[] = [];
+  let stop = new AbortController();
+  const agent = agentOf(async ({ step, signal }) => {
+    for (let n = 0; n < 15; n++)
+      await step(`s${n}`, () => {
+        ran.push(n);
+        stop.abort(new Error("told to stop"));
+      });
+    signal.throwIfAborted();
+    return "done";
+  });
+  // The least that the settings allow.
+  await using b = await bench(nats, "nats-kv", agent, { maxDeliver: 10 });
+  await b.submit({}, { id: "t" });
+  for (let i = 0; i < 40 && (await b.task("t")).state !== "completed"; i++) {
+    stop = new AbortController();
+    await b.drain(undefined, stop.signal);
+  }
+  expect(await b.task("t")).toMatchObject({ state: "completed", result: "done", attempts: 0 });
+  expect(ran).toEqual(Array.from({ length: 15 }, (_, n) => n));
+  expect((await b.task("t")).settled.map(({ outcome }) => outcome)).toContain("rescheduled");
+  expect(await b.deps.bus.advisories(10)).toEqual([]);
+});

@@ -1,10 +1,10 @@
 import { defineAgent } from "../../../shared/agent.ts";
 
-/** Asks the model one thing. */
+/** A step, then one turn of a model. */
 export default defineAgent({
-  limits: { budgetUsd: 1 },
-  run: async ({ llm }) => {
-    const { text, cost } = await llm("ask", { model: "claude-sonnet-5-5", prompt: "?", maxTokens: 100 });
-    return { text, turns: cost.turns };
+  run: async ({ step, llm }) => {
+    await step("prepare", () => "ready");
+    const answer = await llm("ask", { model: "claude-sonnet-5-5", prompt: "Write it." });
+    return answer.text;
   },
 });
