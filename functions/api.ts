@@ -4,6 +4,7 @@ import type { Log } from "../shared/ports/log.ts";
 import { createApp } from "../shared/web/app.ts";
 import { failed } from "../shared/web/problem.ts";
 import { type Config, configFrom, type Env } from "./config.ts";
+import { lanesOf } from "./lanes.ts";
 import { logOf } from "./log.ts";
 
 const log = logOf("api");
@@ -18,7 +19,7 @@ export async function answerApi(
 ): Promise<Response> {
   let opened: Promise<Deps> | undefined;
   const once = () => {
-    opened ??= (async () => open(configFrom(env), log))();
+    opened ??= (async () => ({ ...(await open(configFrom(env), log)), lanesOf }))();
     return opened;
   };
   try {

@@ -3,12 +3,14 @@ import { buryGivenUp } from "../shared/journey/advisories.ts";
 import { submitTicks } from "../shared/journey/cron.ts";
 import { dispatchDue } from "../shared/journey/sweep.ts";
 import { messageOf } from "../shared/task/errors.ts";
+import { lanesOf } from "./lanes.ts";
 import type { Job } from "./run.ts";
 
 /** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks of the clock. */
 export const job: Job = {
   name: "dispatch",
-  run: async (deps, stop) => {
+  run: async (wired, stop) => {
+    const deps = { ...wired, lanesOf };
     const failures: unknown[] = [];
     // What goes wrong with one of them must not hold up the others.
     const attempt = async (what: string, work: () => Promise<number>): Promise<number> => {

@@ -52,6 +52,12 @@ export async function knownAgents(folder: string, broken?: "skip-broken"): Promi
   return (await Promise.all(known)).flat();
 }
 
+/** For whoever dispatches: where an agent's tasks go now. Where the folder is not, they go where they went. */
+export async function lanesKnown(folder: string): Promise<(agent: string) => number | undefined> {
+  const known = await knownAgents(folder, "skip-broken").catch(() => []);
+  return (agent) => known.find(({ name }) => name === agent)?.lanes;
+}
+
 interface ZodLike {
   readonly _zod?: { readonly def: Record<string, unknown> };
 }

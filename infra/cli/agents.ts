@@ -24,10 +24,16 @@ export function addAgents(program: Command, config: () => Config): void {
 
 /** What is in the agents' queues, as a table. */
 export function queueLines(agents: readonly AgentQueues[]): readonly string[] {
-  return columns(
+  const table = columns(
     ["agent", "lanes", "pending", "in flight", "redelivered", "oldest"],
     agents.map(({ name, lanes, pending, inFlight, redelivered, oldestAge }) => {
       return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? lasted(oldestAge) : "-"];
     }),
   );
+  const left = agents.flatMap(({ name, left }) =>
+    left.map(({ stream, lane, messages }) => {
+      return `${name}: ${messages} left in ${stream}, of a former lane ${lane}: its runner drains it`;
+    }),
+  );
+  return [...table, ...left];
 }

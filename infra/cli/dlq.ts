@@ -5,6 +5,7 @@ import { redrive } from "../../shared/journey/operate.ts";
 import type { Failed } from "../../shared/task/document.ts";
 import { errorKinds, isPawlError, messageOf, PawlError } from "../../shared/task/errors.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
+import { agentsFolder, lanesKnown } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 import { rawLines, rawText } from "./raw.ts";
 import { fieldLines, journalFacts, journalLines, journalOf, short, taskNamed, time } from "./status.ts";
@@ -87,7 +88,8 @@ export function addDlq(program: Command, config: () => Config): void {
         if (resume && fromScratch)
           command.error("--resume and --from-scratch exclude each other: choose one");
         if (id !== undefined) checkTaskId(id);
-        await using deps = await wire(config(), logger(json));
+        await using wired = await wire(config(), logger(json));
+        const deps = { ...wired, lanesOf: await lanesKnown(agentsFolder()) };
         const ids = id === undefined ? await idsOf(deps, options) : [id];
         const done = await redriveAll(deps, ids, fromScratch, id !== undefined, json);
         if (json) sayJson(done);

@@ -1,12 +1,14 @@
 import { hostname, userInfo } from "node:os";
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
-import { type Wired, wire } from "../../functions/wire.node.ts";
+import { wire } from "../../functions/wire.node.ts";
+import type { Deps } from "../../shared/journey/deps.ts";
 import { cancel, type Resolution, resolve, signal } from "../../shared/journey/operate.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { type Json, parseJson } from "../../shared/task/json.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
 import { approvalSignal, isEventName } from "../../shared/task/signals.ts";
+import { agentsFolder, lanesKnown } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 interface Options {
@@ -15,10 +17,10 @@ interface Options {
 
 /** Commands by which a person answers a task. */
 export function addOperate(program: Command, config: () => Config): void {
-  const act = async (id: string, { json = false }: Options, work: (deps: Wired) => Promise<Task>) => {
+  const act = async (id: string, { json = false }: Options, work: (deps: Deps) => Promise<Task>) => {
     checkTaskId(id);
     await using deps = await wire(config(), logger(json));
-    const task = await work(deps);
+    const task = await work({ ...deps, lanesOf: await lanesKnown(agentsFolder()) });
     if (json) sayJson({ id, state: task.state });
     else say(`${id} is ${task.state}`);
   };

@@ -5,7 +5,7 @@ import { wire } from "../../functions/wire.node.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { messageOf } from "../../shared/task/errors.ts";
 import type { Settings } from "../../shared/task/settings.ts";
-import { agentsFolder, knownAgents, loadAgent } from "../agents.ts";
+import { agentsFolder, lanesKnown, loadAgent } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 export function addRun(program: Command, config: () => Config): void {
@@ -41,8 +41,7 @@ export function addRun(program: Command, config: () => Config): void {
         });
         await using deps = await wire({ settings, ...rest }, log);
         log("info", "run.started", { agent: name, mode, bus: deps.bus.name, store: deps.store.name });
-        const others = await knownAgents(agentsFolder(), "skip-broken");
-        const lanesOf = (other: string) => others.find((one) => one.name === other)?.lanes;
+        const lanesOf = await lanesKnown(agentsFolder());
         // Loaded only where there is a key.
         const model = rest.model && (await import("../../functions/model.ts")).modelOf(rest);
         const handled = await serve(name, agent, mode, stop.signal, { ...deps, ...model, lanesOf });

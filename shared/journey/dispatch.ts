@@ -1,15 +1,27 @@
 import type { Stored } from "../ports/store.ts";
-import type { Dispatched, Task } from "../task/document.ts";
+import type { Dispatched, Running, Task } from "../task/document.ts";
 import { isPawlError } from "../task/errors.ts";
-import { type Queue, streamName } from "../task/names.ts";
+import { laneOf, type Queue, queueNamed, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, PATIENCE, pause, whilePatient } from "./deps.ts";
 import { type Patience, publish } from "./publish.ts";
 import { update } from "./write.ts";
 
-export function queueOf(task: Pick<Task, "agent" | "lane">, deps: Deps): Queue {
+/** A lane's queue; with an id, that of a task. */
+type Placed = Pick<Task, "agent" | "lane"> & Partial<Pick<Task, "id" | "orderingKey" | "meta">>;
+
+/** Where messages go. A task whose agent no longer has its lane goes where a submit would put it now. */
+export function queueOf({ agent, lane, id, orderingKey, meta }: Placed, deps: Deps): Queue {
   const { namespace, generation } = deps.settings;
-  return { namespace, agent: task.agent, lane: task.lane, generation };
+  const lanes = deps.lanesOf?.(agent);
+  const key = orderingKey ?? meta?.msgId ?? id;
+  const isGone = key !== undefined && lanes !== undefined && lane >= lanes;
+  return { namespace, agent, lane: isGone ? laneOf(key, lanes) : lane, generation };
+}
+
+/** Where a task's message is, by its document: perhaps in a lane, or a generation, that is no more. */
+export function carrierOf(task: Dispatched | Running, deps: Deps): Queue {
+  return queueNamed(task.queue, deps.settings.namespace) ?? queueOf(task, deps);
 }
 
 /** A scheduled task that is due: the state first, then the message. False when somebody else was faster. */

@@ -1,7 +1,22 @@
 import type { QueueInfo } from "../ports/bus.ts";
 import { isPawlError } from "../task/errors.ts";
+import { type Queue, streamName } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
 import { queueOf } from "./dispatch.ts";
+
+/** How many lanes an agent has. */
+interface Laned {
+  readonly name: string;
+  readonly lanes: number;
+}
+
+/** A queue that nothing is published to any more, and its messages: of a lane that went, or an older generation. */
+export interface LeftQueue {
+  readonly stream: string;
+  readonly lane: number;
+  readonly generation: number;
+  readonly messages: number;
+}
 
 /** An agent and what is in its queues, all lanes together. */
 export interface AgentQueues {
@@ -13,15 +28,18 @@ export interface AgentQueues {
   readonly redelivered: number;
   /** Age of the oldest message, in milliseconds; 0 where there is none. */
   readonly oldestAge: number;
+  /** What was left behind when lanes went or the generation was raised: its runner drains it. Not counted above. */
+  readonly left: readonly LeftQueue[];
 }
 
-export async function agentQueues(
-  deps: Deps,
-  agents: readonly { readonly name: string; readonly lanes: number }[],
-): Promise<AgentQueues[]> {
+export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise<AgentQueues[]> {
+  const left = await leftQueues(deps, agents);
   return Promise.all(
     agents.map(async ({ name, lanes }) => {
-      const infos = (await lanesOf(deps, name, lanes)).filter((info) => info !== undefined);
+      const own = Array.from({ length: lanes }, (_, lane) =>
+        inspected(deps, queueOf({ agent: name, lane }, deps)),
+      );
+      const infos = (await Promise.all(own)).filter((info) => info !== undefined);
       const sum = (field: "pending" | "inFlight" | "redelivered") =>
         infos.reduce((all, info) => all + info[field], 0);
       const now = deps.clock.now();
@@ -32,19 +50,33 @@ export async function agentQueues(
         inFlight: sum("inFlight"),
         redelivered: sum("redelivered"),
         oldestAge: Math.max(0, ...infos.map(({ oldestAt = now }) => now - oldestAt)),
+        left: left.filter(({ queue }) => queue.agent === name).map(({ queue: _, ...one }) => one),
       };
     }),
   );
 }
 
-/** Lane by lane; undefined for one whose queue does not exist: its agent never ran. */
-export function lanesOf(deps: Deps, agent: string, lanes: number): Promise<(QueueInfo | undefined)[]> {
-  return Promise.all(
-    Array.from({ length: lanes }, (_, lane) =>
-      deps.bus.inspect(queueOf({ agent, lane }, deps)).catch((error: unknown) => {
-        if (isPawlError(error, "bus_refused")) return undefined;
-        throw error;
-      }),
-    ),
-  );
+/** Queues of these agents that still hold messages and get no more. Not those of a newer generation: its runners' own. */
+export async function leftQueues(
+  deps: Deps,
+  agents: readonly Laned[],
+): Promise<(LeftQueue & { readonly queue: Queue })[]> {
+  const lanesOf = new Map(agents.map(({ name, lanes }) => [name, lanes]));
+  const current = deps.settings.generation;
+  const isLeft = ({ agent, lane, generation }: Queue) =>
+    lanesOf.has(agent) &&
+    (generation < current || (generation === current && lane >= (lanesOf.get(agent) as number)));
+  const infos = (await deps.bus.queues()).filter(isLeft).map(async (queue) => {
+    const { messages } = (await inspected(deps, queue)) ?? { messages: 0 };
+    return { queue, stream: streamName(queue), lane: queue.lane, generation: queue.generation, messages };
+  });
+  return (await Promise.all(infos)).filter(({ messages }) => messages > 0);
+}
+
+/** Undefined for a queue that does not exist: its agent never ran. */
+function inspected(deps: Deps, queue: Queue): Promise<QueueInfo | undefined> {
+  return deps.bus.inspect(queue).catch((error: unknown) => {
+    if (isPawlError(error, "bus_refused")) return undefined;
+    throw error;
+  });
 }

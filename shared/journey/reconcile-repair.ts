@@ -42,8 +42,9 @@ export async function repair(
     repairs.acks_repeated = (repairs.acks_repeated ?? 0) + 1;
   }
   const stuck = findings.named.filter(({ kind }) => kind === "orphan" || kind === "overdue");
+  const placing = { ...deps, lanesOf: (agent: string) => lanes[agent] };
   for (const agent of new Set(stuck.map((one) => one.agent))) {
-    const dispatched = await dispatchDue(deps, agent, undefined, { lanes: lanes[agent] ?? 1 });
+    const dispatched = await dispatchDue(placing, agent, undefined, { lanes: lanes[agent] ?? 1 });
     if (dispatched > 0) repairs.tasks_dispatched = (repairs.tasks_dispatched ?? 0) + dispatched;
   }
   return repairs;

@@ -4,6 +4,7 @@ import type { Queue } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
 import { ensureQueue, queueOf } from "./dispatch.ts";
 import type { Handled } from "./handle.ts";
+import { correctLeft, drainLeft, leftBehind } from "./left.ts";
 import { type PullMode, pullLane } from "./pull.ts";
 import type { HandledAs } from "./settle.ts";
 import { dispatchDue } from "./sweep.ts";
@@ -16,7 +17,7 @@ const SWEEP_EVERY = 60_000;
 
 const TOLD: ReadonlySet<HandledAs> = new Set(["failed", "dead-letter", "waiting", "in-doubt"]);
 
-/** All lanes of one agent: queues made sure of, due tasks dispatched, messages handled. */
+/** All lanes of one agent, and what is left in those that went: queues made sure of, due tasks dispatched, messages handled. */
 export async function serve(
   name: string,
   agent: Agent,
@@ -24,9 +25,8 @@ export async function serve(
   stop: AbortSignal,
   deps: Deps,
 ): Promise<Tally> {
-  const queues = Array.from({ length: agent.limits.lanes }, (_, lane) =>
-    queueOf({ agent: name, lane }, deps),
-  );
+  const { lanes } = agent.limits;
+  const queues = Array.from({ length: lanes }, (_, lane) => queueOf({ agent: name, lane }, deps));
   for (const queue of queues) {
     // A function is woken every minute, and its deploy has corrected what is there.
     for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
@@ -44,17 +44,25 @@ export async function serve(
     // A lane that can't go on takes the others down with it, but in good order: they hand off what they hold.
     const broken = new AbortController();
     const end = AbortSignal.any([stop, broken.signal]);
-    const lanes = queues.map((queue) => pullLane(queue, agent, mode, end, deps, onHandled));
-    for (const lane of lanes) lane.catch((error: unknown) => broken.abort(error));
+    const lane = (how: PullMode) => (queue: Queue) => pullLane(queue, agent, how, end, deps, onHandled);
+    const pulled = queues.map(lane(mode));
+    for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
+    const drained = drainLeft(deps, name, lanes, end, lane("drain"));
     void sweep.run(end);
     // Not for the sweep: what it leaves half dispatched is found by the next one.
-    await Promise.allSettled(lanes);
+    await Promise.allSettled(pulled);
+    await drained();
     if (broken.signal.aborted) throw broken.signal.reason;
   } else {
     if (mode !== "idle") await sweep.once(stop);
+    const left = await leftBehind(deps, name, lanes);
+    for (const queue of left) await correctLeft(deps, queue);
+    const all = [...queues, ...left];
     const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, onHandled);
-    if (mode !== "once") await Promise.all(queues.map(lane));
-    else for (const queue of queues) if (Object.keys(tally).length === 0) await lane(queue);
+    if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
+    // Whoever called this closes the connection: what one lane fails with waits until the others are over.
+    const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
   }
   return tally;
 }

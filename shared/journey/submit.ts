@@ -7,7 +7,7 @@ import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, mark, uniqueToken, whilePatient } from "./deps.ts";
-import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
+import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { create, update } from "./write.ts";
 
@@ -121,7 +121,7 @@ async function heal(
   }
   if (task.state !== "dispatched" || task.seq !== undefined) return "document";
   const id = task.dispatches === 1 && msgId !== undefined ? msgId : msgIdOf(task);
-  return (await publish(deps, { task, revision }, queueOf(task, deps), id)).stoppedBy;
+  return (await publish(deps, { task, revision }, carrierOf(task, deps), id)).stoppedBy;
 }
 
 async function count(deps: Deps, found: Stored, layer: DuplicateLayer): Promise<void> {

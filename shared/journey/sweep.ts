@@ -3,11 +3,11 @@ import type { Notify } from "../ports/notify.ts";
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
-import { queueNamed, streamName } from "../task/names.ts";
+import { type Queue, streamName } from "../task/names.ts";
 import { ORPHAN_AFTER, type SweptState, sweepAt } from "../task/sweep.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
-import { dispatch, msgIdOf, queueOf } from "./dispatch.ts";
+import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { type Patience, publish } from "./publish.ts";
 import { tell } from "./tell.ts";
 import { update } from "./write.ts";
@@ -37,11 +37,12 @@ export async function dispatchDue(
   { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP }: SweepLimits = {},
 ): Promise<number> {
   const now = deps.clock.now();
-  const turns = await turnsOf(deps, agent, lanes);
+  const turnOf = turnsOf(deps);
   // By the first of the lanes whose turn has come; each task is then measured by its own.
-  const turn = Math.max(0, ...turns.values());
-  const isOverdue = (task: Task) =>
-    task.updatedAt <= (turns.get(task.lane) ?? now) && now - task.updatedAt >= dispatchTimeout;
+  const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf({ agent, lane }, deps)));
+  const turn = Math.max(0, ...(await Promise.all(all)));
+  const isOverdue = async (task: Dispatched | Running) =>
+    now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(task, deps)));
   let isAway = false;
   const notify: Notify = async (notice) => {
     try {
@@ -70,8 +71,8 @@ export async function dispatchDue(
     ["running", turn + ORPHAN_AFTER, (stored) => restore(deps, stored)],
   ];
   /** Of those with a message, only the ones whose turn has come cost a look. */
-  const isWorth = ({ task }: Stored) =>
-    (task.state !== "dispatched" && task.state !== "running") || isOverdue(task);
+  const isWorth = async ({ task }: Stored) =>
+    (task.state !== "dispatched" && task.state !== "running") || (await isOverdue(task));
   let looked = 0;
   let changed = 0;
   for (const [state, until, work] of works) {
@@ -83,7 +84,7 @@ export async function dispatchDue(
       const fresh = page.filter(({ task }) => !seen.has(task.id));
       for (const { task } of fresh) seen.add(task.id);
       await inParallel(fresh, async (stored) => {
-        if (stop?.aborted || !isWorth(stored) || ++looked > most) return;
+        if (stop?.aborted || !(await isWorth(stored)) || ++looked > most) return;
         try {
           if (await work(stored)) changed++;
         } catch (error) {
@@ -104,22 +105,27 @@ export async function dispatchDue(
 }
 
 /**
- * How far each lane has come: when its oldest message was stored, or now if it is empty. A task that was dispatched
+ * How far each queue has come: when its oldest message was stored, or now if it is empty. A task that was dispatched
  * later is not looked for, its message is further back; so a long queue costs a sweep nothing. Not so where messages
  * lie that nobody will deliver any more: the oldest of them says nothing.
  */
-async function turnsOf(deps: Deps, agent: string, lanes: number): Promise<Map<number, number>> {
-  const turns = new Map<number, number>();
-  for (let lane = 0; lane < lanes; lane++) {
+function turnsOf(deps: Deps): (queue: Queue) => Promise<number> {
+  const now = deps.clock.now();
+  const asked = new Map<string, Promise<number>>();
+  const ask = async (queue: Queue) => {
     try {
-      const info = await deps.bus.inspect(queueOf({ agent, lane }, deps));
-      turns.set(lane, isStranded(info) ? deps.clock.now() : (info.oldestAt ?? deps.clock.now()));
+      const info = await deps.bus.inspect(queue);
+      return isStranded(info) ? now : (info.oldestAt ?? now);
     } catch (error) {
       // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
-      turns.set(lane, isPawlError(error, "bus_refused") ? deps.clock.now() : 0);
+      return isPawlError(error, "bus_refused") ? now : 0;
     }
-  }
-  return turns;
+  };
+  return (queue) => {
+    const turn = asked.get(streamName(queue)) ?? ask(queue);
+    asked.set(streamName(queue), turn);
+    return turn;
+  };
 }
 
 /** Messages are there that the consumer neither will deliver nor has under way. */
@@ -133,8 +139,8 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   if (task.state !== "dispatched" && task.state !== "running") return false;
   if (await hasMessage(deps, task)) return false;
   if (task.state === "dispatched" && task.seq === undefined) {
-    // Its dispatcher died between the write and the publish: the same message, under the same Msg-Id.
-    const sent = await publish(deps, { task, revision }, queueOf(task, deps), msgIdOf(task), ONCE);
+    // Its dispatcher died between the write and the publish: the same message, under the same Msg-Id, where it was to go.
+    const sent = await publish(deps, { task, revision }, carrierOf(task, deps), msgIdOf(task), ONCE);
     if (sent.stoppedBy === undefined) deps.meter.count("requeued", { agent: task.agent });
     return sent.stoppedBy === undefined;
   }
@@ -154,13 +160,13 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   return true;
 }
 
-/** In the queue that the document names: one of an older generation is drained, not forgotten. */
+/** In the queue that the document names: one that is no longer published to is drained, not forgotten. */
 export async function hasMessage(deps: Deps, task: Dispatched | Running): Promise<boolean> {
-  const named = queueNamed(task.queue, deps.settings.namespace) ?? queueOf(task, deps);
+  const named = carrierOf(task, deps);
   try {
     return (await deps.bus.lookup(named, task.id)) !== undefined;
   } catch (error) {
-    const isOld = named.generation !== deps.settings.generation;
+    const isOld = streamName(named) !== streamName(queueOf(task, deps));
     // Drained and deleted.
     if (isOld && isPawlError(error, "bus_refused")) return false;
     throw error;

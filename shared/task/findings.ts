@@ -122,7 +122,7 @@ export const findingKinds = {
     severity: "note",
     meaning: "A queue of an older generation still has messages.",
     did: "Counted them.",
-    todo: "Drain it with the older PAWL_GENERATION, then delete the stream.",
+    todo: "Nothing while its agent's runner or function runs: it drains them. Then delete the stream.",
   },
   queue_differs: {
     severity: "look",

@@ -50,6 +50,9 @@ export const answers = {
         inFlight: count,
         redelivered: count,
         oldestAge: z.number().min(0).describe("Milliseconds"),
+        left: z
+          .array(z.object({ stream: z.string(), lane: count, generation: count, messages: count }))
+          .describe("Queues that get no more messages and still hold some"),
       }),
     ),
   }),

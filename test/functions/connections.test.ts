@@ -6,6 +6,7 @@ import { queueOf } from "../../shared/journey/dispatch.ts";
 import { readReport } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { laneOf, streamName } from "../../shared/task/names.ts";
 import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -153,11 +154,17 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
     ...deps,
     bus: { ...deps.bus, publish: () => Promise.reject(Object.assign(new Error("full"), {})) },
   };
-  await submit(broken, { agent: "walker", lanes: 1, id: "t", input: {} }).catch(() => {});
+  // In a lane that its agent does not have any more.
+  await submit(broken, { agent: "walker", lanes: 8, id: "t", input: {} }).catch(() => {});
   expect((await deps.store.get("t"))?.task.state).toBe("scheduled");
   const dispatched = await post(dispatch.url);
   expect(await dispatched.json()).toMatchObject({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
-  expect((await deps.store.get("t"))?.task.state).toBe("dispatched");
+  const queue = streamName(queueOf({ agent: "walker", lane: 0 }, deps));
+  expect((await deps.store.get("t"))?.task).toMatchObject({
+    state: "dispatched",
+    queue,
+    lane: laneOf("t", 8),
+  });
   expect(await dispatchDue(deps, "walker")).toBe(0);
   expect(await (await post(reconcile.url)).json()).toMatchObject({
     finished: true,

@@ -11,6 +11,7 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Delivery } from "../../shared/ports/bus.ts";
 import { counters } from "../../shared/task/counters.ts";
 import { PawlError } from "../../shared/task/errors.ts";
+import { streamName } from "../../shared/task/names.ts";
 import { createApp } from "../../shared/web/app.ts";
 import { createToken } from "../../shared/web/tokens.ts";
 import { ALL } from "../support/api.ts";
@@ -129,6 +130,7 @@ test("queues say how many wait, are under way and came again, and how old the ol
       inFlight: 0,
       redelivered: 0,
       oldestAge: 0,
+      left: [],
     });
     const found = samples((await s.ask("/metrics", { token })).text);
     const gauge = (name: string) => found.get(`pawl_queue_${name}{agent="${AGENT}"}`) as number;
@@ -141,7 +143,7 @@ test("queues say how many wait, are under way and came again, and how old the ol
     expect(found.get('pawl_queue_pending{agent="other"}')).toBe(0);
     return mine;
   };
-  const tested = { name: AGENT, lanes: 1, redelivered: 0 };
+  const tested = { name: AGENT, lanes: 1, redelivered: 0, left: [] };
   expect(await look()).toEqual({ ...tested, pending: 2, inFlight: 0 });
   const taken = await next(s.deps, s.queue);
   expect(await look()).toEqual({ ...tested, pending: 1, inFlight: 1 });
@@ -161,6 +163,10 @@ test("lanes are added up, and the oldest message of all of them is the oldest", 
   expect(agents).toMatchObject([{ lanes: 2, pending: 4, inFlight: 0 }]);
   expect((await s.deps.bus.state({ ...s.queue, lane: 1 })).pending).toBe(2);
   expect(agents[0]?.oldestAge).toBeLessThanOrEqual(Date.now() - begun + 1);
+  // With one lane, what the other holds is not among them, and named.
+  const fewer = (await (await asked("/v1/agents", token, s.deps, 1)).json()) as object;
+  const left = [{ stream: streamName({ ...s.queue, lane: 1 }), lane: 1, generation: 1, messages: 2 }];
+  expect(fewer).toMatchObject({ agents: [{ lanes: 1, pending: 2, left }] });
 });
 
 test("a token for other agents sees nothing of this one's queues and counts", async () => {
