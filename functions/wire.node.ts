@@ -24,6 +24,8 @@ import { waker } from "./wake.ts";
 
 export interface Wired extends Deps, AsyncDisposable {
   readonly nc: NatsConnection;
+  /** Sends the wakes that are owed now, where nothing may run a moment later. */
+  hurry(): void;
 }
 
 /** Node's wiring: NATS by TCP or WebSocket, and the store that the configuration names. */
@@ -36,14 +38,14 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const store = metered(plain, meter);
     const bus = await jetstreamBus(nc, settings);
     const runner = `${hostname()}-${process.pid}`;
-    const { wake, done } = waker(config, log);
+    const { wake, hurry, done } = waker(config, log);
     const close = async () => {
       await done();
       await meter.flush();
       await store.close();
       await bus.close();
     };
-    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, meter, nc };
+    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, hurry, meter, nc };
     const notify = config.webhook && { notify: webhook(config.webhook) };
     return { ...deps, ...notify, [Symbol.asyncDispose]: close };
   } catch (error) {

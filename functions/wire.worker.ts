@@ -33,9 +33,9 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const store = metered(plain, meter);
     const bus = await jetstreamBus(nc, settings);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
-    const wake = waker(config, log);
+    const { wake, hurry, done } = waker(config, log);
     const close = async () => {
-      await Promise.all([wake.done(), meter.flush()]);
+      await Promise.all([done(), meter.flush()]);
       await bus.close();
     };
     return {
@@ -45,7 +45,8 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       log,
       settings,
       runner,
-      wake: wake.wake,
+      wake,
+      hurry,
       meter,
       nc,
       ...(config.webhook && { notify: webhook(config.webhook) }),
