@@ -1,6 +1,6 @@
 import type { PublishResult } from "../ports/bus.ts";
 import type { Stored } from "../ports/store.ts";
-import type { Dispatched, DuplicateLayer } from "../task/document.ts";
+import type { Dispatched, DuplicateLayer, Task } from "../task/document.ts";
 import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER } from "../task/envelope.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
@@ -36,15 +36,19 @@ export async function publish(
   patience: Patience = { ms: PATIENCE, retryIn: 0 },
 ): Promise<Published> {
   const message = outgoing(stored, msgId);
+  const isOwn = stored.task.dispatches === 1 && stored.task.meta?.msgId === msgId;
   const until = deps.clock.monotonic() + patience.ms;
   for (let failures = 0, unknown = false; ; ) {
     try {
       const result = await deps.bus.publish(queue, message);
       if (result.kind === "stored") {
         deps.wake?.(stored.task.agent);
+        if (isOwn) await noteCarrier(deps, stored, result.seq);
         return {};
       }
       const seen = await look(deps, stored, queue, result);
+      if (seen === "there" && isOwn && result.kind === "duplicate")
+        await noteCarrier(deps, stored, result.seq);
       if (seen === "there") return { stoppedBy: result.kind === "duplicate" ? "window" : "subject" };
       if (seen === "moved-on") return { stoppedBy: "document" };
       if (result.kind === "duplicate") throw taken(stored, msgId);
@@ -74,12 +78,32 @@ export async function publish(
       const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
       if (isDefinite && !unknown) {
         // Its own Msg-Id says that it is the same operation as another task: it must not run.
-        const isOwn = stored.task.dispatches === 1 && stored.task.meta?.msgId === msgId;
         const isRepeat = isOwn && isPawlError(error, "msg_id_taken");
         await takeBack(deps, stored, error, isRepeat ? "dead letter" : patience.retryIn);
       }
       throw error;
     }
+  }
+}
+
+/**
+ * The window remembers a submitter's own Msg-Id longer than the stream may keep its message. Were that lost, and
+ * published again under it, the task would look like a repeat of itself; by its sequence it is known to have been there.
+ */
+async function noteCarrier(deps: Deps, stored: Stored & { task: Dispatched }, seq: number): Promise<void> {
+  const { id, dispatches } = stored.task;
+  const isSame = (task: Task) =>
+    task.state === "dispatched" && task.dispatches === dispatches && task.seq === undefined;
+  try {
+    await update(
+      deps,
+      stored,
+      (task, own) => (isSame(task) ? apply(task, { type: "published", seq }, own) : undefined),
+      whilePatient(deps, `Task ${id}`),
+    );
+  } catch (error) {
+    // The message is there: only if it gets lost before its claim, the task is a dead letter.
+    deps.log("warn", "publish.unnoted", { task: id, seq, reason: messageOf(error) });
   }
 }
 

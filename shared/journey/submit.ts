@@ -9,6 +9,7 @@ import { apply } from "../task/transitions.ts";
 import { type Deps, mark, uniqueToken, whilePatient } from "./deps.ts";
 import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
+import { hasMessage } from "./sweep.ts";
 import { create, update } from "./write.ts";
 
 export interface Submission {
@@ -119,7 +120,10 @@ async function heal(
   if (task.state === "scheduled" && task.dueAt <= deps.clock.now()) {
     return (await dispatch(deps, found)) ? undefined : "document";
   }
-  if (task.state !== "dispatched" || task.seq !== undefined) return "document";
+  if (task.state !== "dispatched") return "document";
+  // Known to have been published, under a caller's own Msg-Id. A message that was lost since is the sweep's to replace.
+  const isQueued = async () => task.fence === 0 && (await hasMessage(deps, task).catch(() => false));
+  if (task.seq !== undefined && !(await isQueued())) return "document";
   const id = task.dispatches === 1 && msgId !== undefined ? msgId : msgIdOf(task);
   return (await publish(deps, { task, revision }, carrierOf(task, deps), id)).stoppedBy;
 }

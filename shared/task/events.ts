@@ -7,6 +7,7 @@ export type TaskEvent =
   | { type: "redrive"; queue: string; fromScratch: boolean }
   | { type: "requeue"; queue: string }
   | { type: "rollback"; dueAt: Millis; note: string }
+  | { type: "published"; seq: number }
   | {
       type: "claim" | "takeover";
       queue: string;

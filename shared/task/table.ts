@@ -28,6 +28,12 @@ export const transitions = {
     by: "dispatch",
     meaning: "its message is gone",
   },
+  published: {
+    from: ["dispatched"],
+    to: "same",
+    by: "submit, dispatch",
+    meaning: "its message, under its submitter's own Msg-Id, is there",
+  },
   claim: { from: ["dispatched"], to: ["running"], by: "runner", meaning: "a runner took its message" },
   takeover: {
     from: ["running"],

@@ -82,6 +82,8 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       };
     case "rollback":
       return { ...base, state: "scheduled", dueAt: event.dueAt };
+    case "published":
+      return task.state === "dispatched" && task.seq === undefined ? { ...task, seq: event.seq } : undefined;
     case "claim":
     case "takeover": {
       // The holder before may still act unless it let go by its own write.

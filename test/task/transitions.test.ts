@@ -20,6 +20,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
   }),
   fc.record({ type: fc.constant("requeue" as const), queue: fc.constant("Q") }),
   fc.record({ type: fc.constant("rollback" as const), dueAt: fc.nat(), note: fc.string() }),
+  fc.record({ type: fc.constant("published" as const), seq: fc.integer({ min: 1, max: 9 }) }),
   fc.record({
     type: fc.constantFrom("claim" as const, "takeover" as const),
     queue: fc.constant("Q"),
