@@ -9,8 +9,12 @@ import { type Scene, wrongCall } from "./calls.ts";
 import { submit } from "./submit.ts";
 import { readThrough } from "./write.ts";
 
-/** A parent looks at its child this often, should the child's word that it is over get lost. */
-const LOOK_EVERY = 300_000;
+/**
+ * Should a child's word that it is over get lost, its parent finds out by itself: it looks after as long as it has
+ * waited already, but no sooner and no later than this. Each look costs a dispatch.
+ */
+const FIRST_LOOK = 300_000;
+const LATEST_LOOK = 6 * 3_600_000;
 
 /**
  * A child's id follows from its parent's and the key, so however often the parent starts, and wherever it died, it is
@@ -29,7 +33,9 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
         await journal.append({ kind: "receipt", key, value: value as unknown as Json });
         return outcome(id, value);
       }
-      const dueAt = deps.clock.now() + LOOK_EVERY;
+      const now = deps.clock.now();
+      const waited = now - (known?.begun ?? now);
+      const dueAt = now + Math.min(Math.max(waited, FIRST_LOOK), LATEST_LOOK);
       return park({ kind: "wait", waitingFor: [childSignal(id)], known: task.signals.length, dueAt });
     });
 

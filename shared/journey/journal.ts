@@ -1,6 +1,7 @@
 import type { Revision, StoredHead } from "../ports/store.ts";
 import { plus } from "../task/cost.ts";
 import type { Running, Task } from "../task/document.ts";
+import { wasCutShort } from "../task/ends.ts";
 import { PawlError } from "../task/errors.ts";
 import {
   type Entry,
@@ -50,7 +51,7 @@ export async function openJournal(
 ): Promise<Journal> {
   const { id } = task;
   const fresh = emptyHead(task, version, uniqueToken());
-  const opened = task.fresh ? undefined : await takeOver(fresh, guard, deps);
+  const opened = task.fresh ? undefined : await takeOver(fresh, wasCutShort(task), guard, deps);
   const entries = opened ? await readEntries(opened.head, guard, deps) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
@@ -135,21 +136,22 @@ export async function readJournal(
   return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
 }
 
-function reopened(head: Head, fresh: Head): Head {
+function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
   const { fence, stamp } = fresh;
   if (head.born !== fresh.born) return fresh;
   // From scratch: what was paid stays on the book, and nothing else is known any more.
   if (head.epoch < fresh.epoch) return { ...fresh, spent: head.spent, saved: head.saved };
-  // What is there is about to be replayed, and not paid again.
-  return { ...head, fence, stamp, saved: plus(head.saved, head.spent) };
+  // What is there is about to be replayed. Whoever only waited would not have paid for it again in any case.
+  return { ...head, fence, stamp, saved: isAgain ? plus(head.saved, head.spent) : head.saved };
 }
 
-async function takeOver(fresh: Head, guard: Guard, deps: Deps): Promise<StoredHead> {
+/** `isAgain`: the execution before was cut short. */
+async function takeOver(fresh: Head, isAgain: boolean, guard: Guard, deps: Deps): Promise<StoredHead> {
   for (;;) {
     const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
     if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
-    const head = found ? reopened(found.head, fresh) : fresh;
+    const head = found ? reopened(found.head, fresh, isAgain) : fresh;
     const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return { head, revision: result.revision };
   }

@@ -2,6 +2,7 @@ import type { Agent } from "../agent.ts";
 import { backoff } from "../task/backoff.ts";
 import type { Cost } from "../task/cost.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
+import { WAIT_OVER } from "../task/ends.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { graceOf } from "../task/settings.ts";
@@ -75,10 +76,10 @@ function isAnswered(task: Running, outcome: Outcome): boolean {
 function answered(outcome: Outcome, deps: Deps): Ending {
   const lingers = lingering(outcome as { lingers?: boolean }, deps);
   return {
-    event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers },
+    event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers, note: WAIT_OVER },
     word: { kind: "nak", delayMs: 0 },
     as: "handed-off",
-    detail: "what it waits for has come",
+    detail: WAIT_OVER,
   };
 }
 

@@ -31,6 +31,7 @@ export type TaskEvent =
       needs?: number;
       /** Its message has been delivered very often: it gets another one. */
       renewed?: boolean;
+      note?: string;
     } & Lingering)
   | ({ type: "sleep"; dueAt: Millis } & Lingering)
   | ({ type: "wait"; waitingFor: readonly string[]; summary?: string; dueAt?: Millis } & Lingering)

@@ -24,7 +24,7 @@ export interface Place {
  * "undone" says that a try certainly did not happen, "unsure" that it is over and nobody knows.
  */
 export type Entry = Said & {
-  /** When it was appended; those of older journals don't say. For people: nothing is decided by it. */
+  /** When it was appended; those of older journals don't say. For people, and for how often a parent looks at a child. */
   readonly when?: Millis;
 };
 
@@ -69,7 +69,7 @@ export interface Head {
   readonly version: number;
   readonly stamp: string;
   readonly count: number;
-  /** What its model turns cost so far, and what starting anew would have cost where the journal had it. */
+  /** What its model turns cost so far, and what crashes, hand-offs and failures would have cost without the journal. */
   readonly spent: Cost;
   readonly saved: Cost;
   readonly pages: readonly string[];
@@ -167,6 +167,8 @@ export interface Known {
   readonly state: "done" | "open" | "unsure" | "undone";
   readonly kept: Kept;
   readonly until?: Millis;
+  /** When its newest try began, where the journal says. */
+  readonly begun?: Millis;
   readonly signal?: number;
   /** Of the holder that began an effect last. */
   readonly fence?: number;
@@ -182,10 +184,13 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
         break;
       case "intent": {
         const tries = (byKey.get(entry.key)?.tries ?? 0) + 1;
-        const until = entry.until !== undefined && { until: entry.until };
-        const fence = entry.fence !== undefined && { fence: entry.fence };
-        const open = { kind: entry.of, place: entry, tries, state: "open", kept: {} } as const;
-        byKey.set(entry.key, { ...open, ...until, ...fence });
+        const { of: kind, until, when: begun, fence } = entry;
+        const more = {
+          ...(until !== undefined && { until }),
+          ...(begun !== undefined && { begun }),
+          ...(fence !== undefined && { fence }),
+        };
+        byKey.set(entry.key, { kind, place: entry, tries, state: "open", kept: {}, ...more });
         break;
       }
       case "receipt":

@@ -18,7 +18,7 @@ afterAll(() => nats.stop());
 
 const noGuard = () => {};
 const holder = (fence: number, fresh = false) =>
-  ({ id: "t", fence, epoch: 0, createdAt: 0, fresh, signals: [] }) as unknown as Running;
+  ({ id: "t", fence, epoch: 0, createdAt: 0, fresh, signals: [], history: [] }) as unknown as Running;
 
 describe.each(stores)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("a step that is stored is not run again, whatever fails after it", async () => {
