@@ -2,7 +2,7 @@ import { showDuration } from "../task/duration.ts";
 import type { Finding, FindingName } from "../task/findings.ts";
 import type { Checked, QueueReport } from "../task/report.ts";
 import { showRanges } from "../task/sequences.ts";
-import { redeliveryHorizon, type Settings } from "../task/settings.ts";
+import { redeliveryHorizon, type Settings, SHORTEST_RETENTION } from "../task/settings.ts";
 import { added, type Counting, NO_TALLY, type Tally } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
 import type { Account } from "./reconcile.ts";
@@ -73,12 +73,12 @@ export function checkedSettings(account: Account, settings: Settings): Checked[]
       one.ok ? one : { ...one, what: `${one.what} of ${planned.stream}` },
     ),
   );
-  const horizon = redeliveryHorizon(settings);
+  const shortest = Math.max(redeliveryHorizon(settings), SHORTEST_RETENTION);
   const retention: Checked = {
     what: "retention",
     is: showDuration(settings.retention),
-    should: `${showDuration(horizon)} or more`,
-    ok: settings.retention >= horizon,
+    should: `${showDuration(shortest)} or more`,
+    ok: settings.retention >= shortest,
   };
   const shown = [...all, retention];
   return shown.filter((one, i) => shown.findIndex((other) => other.what === one.what) === i);

@@ -66,6 +66,12 @@ export function takeoverWait(lease: number): number {
   return lease + Math.max(100, Math.floor(lease / 10));
 }
 
+/** Reconciliations come every week: `reconcile` runs on Mondays. */
+const RECONCILED_EVERY = 7 * 86_400_000;
+
+/** A document has to be there still when its week is explained, also where one reconciliation did not come. */
+export const SHORTEST_RETENTION = 2 * RECONCILED_EVERY;
+
 /** How long after its last delivery a message may come again, at most: its record must outlive that. */
 export function redeliveryHorizon({ ackWait, maxDeliver, duplicateWindow }: Settings): number {
   return Math.max(ackWait * maxDeliver, duplicateWindow);
@@ -109,6 +115,11 @@ export const settingRules: readonly Rule[] = [
       if (settings.retention >= horizon) return undefined;
       return `${shown(settings, "retention")} is shorter than the redelivery horizon ${showDuration(horizon)} (PAWL_ACK_WAIT × PAWL_MAX_DELIVER, or PAWL_DUPLICATE_WINDOW)`;
     },
+  },
+  {
+    name: "retention-outlives-reconciliation",
+    why: "A document that is gone before its week is explained leaves sequences that nobody explains. Reconciliations come weekly, and one that did not come must lose nothing.",
+    broken: atLeast("retention", SHORTEST_RETENTION),
   },
   {
     name: "request-fits-lease",

@@ -21,6 +21,10 @@ describe("settings", () => {
   test.each([
     [{ ackWait: 500 }, /PAWL_ACK_WAIT=500ms is too small: the least is 1s/],
     [{ retention: 1_000 }, /PAWL_RETENTION=1s is shorter than the redelivery horizon 500m/],
+    [
+      { retention: 13 * 86_400_000 },
+      /^PAWL_RETENTION=13d is too small: the least is 14d\. .* before its week is explained/,
+    ],
     [{ requestTimeout: 25_000 }, /PAWL_REQUEST_TIMEOUT=25s is not below the lease 20s/],
     [{ inputLimit: 900_000 }, /PAWL_INPUT_LIMIT=900000 and PAWL_RESULT_LIMIT=262144/],
     [{ maxDeliver: 3 }, /PAWL_MAX_DELIVER=3 is too small: the least is 10/],
@@ -47,6 +51,8 @@ describe("settings", () => {
       namespace: "prod",
       retention: 30 * 86_400_000,
     });
+    expect(settingsFrom({ PAWL_RETENTION: "14d" }).retention).toBe(14 * 86_400_000);
+    expect(() => settingsFrom({ PAWL_RETENTION: "1d" })).toThrow(/PAWL_RETENTION=1d is too small/);
     expect(() => settingsFrom({ PAWL_ACK_WAIT: "30" })).toThrow(
       /PAWL_ACK_WAIT is "30"; it should be a duration such as "30s"/,
     );
