@@ -4,7 +4,7 @@ import { countTask, examine, examineJournal } from "../task/examine.ts";
 import { type Finding, type Findings, found } from "../task/findings.ts";
 import type { Entry } from "../task/journal.ts";
 import type { Live } from "../task/report.ts";
-import { SeenHashes } from "../task/sequences.ts";
+import { SeenHashes } from "../task/seen.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { pageName } from "../task/settled.ts";
 import { ORPHAN_AFTER } from "../task/sweep.ts";
@@ -156,7 +156,7 @@ function lookingAt(deps: Deps, plan: Plan, books: Books, begun: Progress) {
   const maxSettled: Record<string, number> = { ...begun.maxSettled };
   const lagging: Lagging[] = [...begun.lagging];
   const live: Record<string, Record<string, number>> = structuredClone(begun.live) as never;
-  const seen = new SeenHashes();
+  const seen = new SeenHashes(plan.run);
   let { findings, documents } = begun;
   const horizon = redeliveryHorizon(deps.settings);
   const span = { from: plan.from, to: plan.at };

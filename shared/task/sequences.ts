@@ -119,37 +119,6 @@ export class SequenceBook {
   }
 }
 
-/** Whether a text was there before, by its hash: four bytes each, for millions of them. */
-export class SeenHashes {
-  #slots = new Uint32Array(1024);
-  #count = 0;
-
-  has(text: string): boolean {
-    return this.#slots[this.#find(hashOf(text))] !== 0;
-  }
-
-  add(text: string): void {
-    if (this.#count * 2 >= this.#slots.length) this.#grow();
-    const hash = hashOf(text);
-    const at = this.#find(hash);
-    if (this.#slots[at] === 0) this.#count++;
-    this.#slots[at] = hash;
-  }
-
-  /** Its slot, or the free one where it would be. */
-  #find(hash: number): number {
-    const last = this.#slots.length - 1;
-    for (let at = hash & last; ; at = (at + 1) & last)
-      if (this.#slots[at] === 0 || this.#slots[at] === hash) return at;
-  }
-
-  #grow(): void {
-    const before = this.#slots;
-    this.#slots = new Uint32Array(before.length * 2);
-    for (const hash of before) if (hash !== 0) this.#slots[this.#find(hash)] = hash;
-  }
-}
-
 export function countOf(ranges: readonly Range[]): number {
   return ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 }

@@ -135,3 +135,14 @@ test("a task that is submitted again fifty times after its end ended once", asyn
   expect(total(done.report.agents)).toMatchObject({ created: 1, completed: 1, executions: 1 });
   expect(total(done.report.agents).duplicates.document).toBeGreaterThan(40);
 });
+
+test("two ids with the same 32 bits of a hash are two documents, and both are looked at", async () => {
+  await using b = await bench(nats, "nats-kv", echo);
+  // Equal by FNV-1a.
+  for (const id of ["order-6jbtdj", "order-9snf2b"]) await b.submit({}, { id });
+  await b.drain();
+  const done = await reconciled(b.deps);
+  expect(namesOf(done)).toEqual([]);
+  expect(done.report.documents).toBe(2);
+  expect(total(done.report.agents)).toMatchObject({ created: 2, completed: 2 });
+});

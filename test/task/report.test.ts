@@ -4,6 +4,7 @@ import { html } from "../../shared/report/html.ts";
 import { markdown } from "../../shared/report/markdown.ts";
 import { found, NO_FINDINGS } from "../../shared/task/findings.ts";
 import { monthOf, type Report, together, verdictOf, weekOf } from "../../shared/task/report.ts";
+import { SeenHashes } from "../../shared/task/seen.ts";
 import { countOf, SequenceBook, showRanges } from "../../shared/task/sequences.ts";
 import { added, addTime, NO_TALLY, percentile, type Tally } from "../../shared/task/tally.ts";
 
@@ -23,6 +24,29 @@ describe("weeks", () => {
   });
   test("a month is that of the middle", () => {
     expect(monthOf({ from: utc("2026-10-26T06:00"), to: utc("2026-11-02T06:00") })).toBe("2026-10");
+  });
+});
+
+describe("ids that were seen", () => {
+  test("of a million, none is taken for another; all are known again, also after they were kept", () => {
+    const seen = new SeenHashes("a run");
+    const some: string[] = [];
+    let wrong = 0;
+    for (let i = 0; i < 1_000_000; i++) {
+      const id = crypto.randomUUID();
+      if (seen.has(id)) wrong++;
+      seen.add(id);
+      if (i % 1_000 === 0) some.push(id);
+    }
+    expect(wrong).toBe(0);
+    const again = new SeenHashes("a run", seen.kept);
+    expect(some.every((id) => seen.has(id) && again.has(id))).toBe(true);
+    expect(again.has("another")).toBe(false);
+  }, 60_000);
+  test("another run has other hashes: nobody can aim at one", () => {
+    const [one, two] = ["a", "b"].map((run) => new SeenHashes(run));
+    for (const seen of [one, two]) seen?.add("task");
+    expect(one?.kept).not.toEqual(two?.kept);
   });
 });
 
