@@ -113,7 +113,7 @@ function letterLines(task: Failed): string[] {
     ...stack.map((line) => `  ${line.trim()}`),
     ...fieldLines([
       ["phase", error.phase],
-      ["attempts", `${attempts} failures, ${executions} executions, ${dispatches} dispatches`],
+      ["attempts", `${attempts} failures, ${executions} starts, ${dispatches} dispatches`],
       ["input", raw ? undefined : short(input)],
       ["to do", `${errorKinds[error.code].remedy} (docs/errors.md#${error.code})`],
       ["again", raw ? undefined : `pawl dlq redrive ${id}`],

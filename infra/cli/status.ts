@@ -114,7 +114,7 @@ function lines(task: Task): string[] {
     ["in doubt", task.state === "in_doubt" ? doubtLine(task) : undefined],
     ["due", "dueAt" in task && task.dueAt !== undefined ? time(task.dueAt) : undefined],
     ["fence", String(task.fence)],
-    ["counts", `executions ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],
+    ["counts", `starts ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],
     ["input", short(task.input)],
     ["result", task.state === "completed" ? short(task.result) : undefined],
     [

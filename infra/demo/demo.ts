@@ -102,7 +102,7 @@ async function inTheWork(deps: Wired): Promise<void> {
   step("the post is published, the record written, the message acked");
   await b.stop();
   step(
-    `${(await deps.bus.state(queue())).inFlight} in flight, ${(await task("post-2")).executions} executions, 1 of them finished`,
+    `${(await deps.bus.state(queue())).inFlight} in flight, ${(await task("post-2")).executions} starts, 1 of them finished`,
   );
   const { spent, saved } = await task("post-2");
   step(

@@ -75,7 +75,7 @@ export function sections(report: Report): Section[] {
     ]),
     byAgent("Work", [
       ["tasks that came", count((t) => t.created)],
-      ["executions started", count((t) => t.executions)],
+      ["starts: claims about to run the handler", count((t) => t.executions)],
       ["retries", count((t) => t.retries)],
       ["takeovers", count((t) => t.takeovers)],
       ["redeliveries skipped", count((t) => t.skipped)],

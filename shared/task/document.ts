@@ -101,7 +101,7 @@ interface Common {
   readonly dispatches: number;
   /** Failures only: crashes, hand-offs and publish failures don't count. */
   readonly attempts: number;
-  /** Claims that started the handler. */
+  /** Starts: claims that were about to run the handler. One that died before the handler's first line is among them. */
   readonly executions: number;
   /** Starts in a row that ended without a word: the crash loop's counter. */
   readonly silentStarts: number;

@@ -32,7 +32,7 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
   const twice = claims.find((fence, i) => claims.indexOf(fence) !== i);
   if (twice !== undefined) find("executed_unfenced", `two holders were written under fence ${twice}`);
   else if (task.executions > task.fence)
-    find("executed_unfenced", `${task.executions} executions were started, and ${task.fence} claims made`);
+    find("executed_unfenced", `${task.executions} starts are recorded, and ${task.fence} claims`);
 
   const back = history.find(
     (entry, i) =>
@@ -136,7 +136,7 @@ function endOf(task: Task): Millis | undefined {
   return change?.at ?? settled.findLast(({ outcome }) => outcome === task.state)?.at;
 }
 
-/** A claim starts its handler, or a `start` that follows it does. */
+/** A claim is a start if it may run its handler at once; otherwise the `start` that follows it is. */
 function starts(events: readonly HistoryEntry[]): number {
   let count = 0;
   let isCounted = false;

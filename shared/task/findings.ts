@@ -59,7 +59,7 @@ export const findingKinds = {
   executed_unfenced: {
     severity: "broken",
     meaning:
-      "More executions, or two holders under one fence, are recorded than claims: two may have run at once.",
+      "More starts than claims are recorded, or two holders under one fence: two may have run at once.",
     did: "Nothing: what was done can't be undone.",
     todo: "Look at the task's history for who wrote it.",
   },

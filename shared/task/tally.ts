@@ -40,6 +40,7 @@ export interface Tally {
   readonly skipped: number;
   /** Completions beyond the first of a task. */
   readonly executedTwice: number;
+  /** Starts: claims that were about to run the handler, also where they died before its first line. */
   readonly executions: number;
   readonly takeovers: number;
   readonly retries: number;

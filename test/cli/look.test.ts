@@ -84,7 +84,7 @@ test("dlq show: why a task failed, what it was given, and how far it came", asyn
     /^reason +attempts_exhausted: Failed 1 times, at last: broken$/m,
     /^ {2}at .*look\.test\.ts/m,
     /^phase +handler$/m,
-    /^attempts +1 failures, 1 executions, 1 dispatches$/m,
+    /^attempts +1 failures, 1 starts, 1 dispatches$/m,
     /^input +\{"what":"fail"\}$/m,
     /^to do .*docs\/errors\.md#attempts_exhausted/m,
     /^again +pawl dlq redrive fail$/m,

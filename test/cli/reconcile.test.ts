@@ -47,7 +47,7 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
   await deps.store.replace({ ...(found?.task as Task), executions: 7, stamp: "x" }, found?.revision ?? "");
   const broken = await run("reconcile");
   expect(broken.code).toBe(1);
-  expect(broken.text).toMatch(/executed unfenced {2}t: 7 executions were started, and 1 claims made/);
+  expect(broken.text).toMatch(/executed unfenced {2}t: 7 starts are recorded, and 1 claims/);
   expect(broken.text).toMatch(/executed unfenced: Look at the task's history/);
   expect((await run("report", "--list")).text).toMatch(/BROKEN/);
 

@@ -135,7 +135,7 @@ function facts(task: Task): Html {
       labels.length > 0 &&
         html`${labels.map(([name, value]) => html`<span class="label">${line(name)}: ${line(value)}</span> `)}`,
     ],
-    ["Executions", number(task.executions)],
+    ["Starts", number(task.executions)],
     ["Failures", number(task.attempts)],
     ["Dispatches", number(task.dispatches)],
     ["Fence", number(task.fence)],
