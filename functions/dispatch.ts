@@ -1,12 +1,13 @@
 import { agents } from "pawl:agents";
 import { buryGivenUp } from "../shared/journey/advisories.ts";
 import { submitTicks } from "../shared/journey/cron.ts";
+import { isAbandoned } from "../shared/journey/reconcile-progress.ts";
 import { dispatchDue } from "../shared/journey/sweep.ts";
 import { messageOf } from "../shared/task/errors.ts";
 import { lanesOf } from "./lanes.ts";
 import type { Job } from "./run.ts";
 
-/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks of the clock. */
+/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks of the clock; the week's report. */
 export const job: Job = {
   name: "dispatch",
   run: async (wired, stop) => {
@@ -28,6 +29,12 @@ export const job: Job = {
     for (const { name, lanes, dispatchTimeout } of agents) {
       dispatched[name] = await attempt(name, () => dispatchDue(deps, name, stop, { lanes, dispatchTimeout }));
     }
+    await attempt("reconciliation", async () => {
+      if (!(await isAbandoned(deps))) return 0;
+      deps.log("warn", "reconcile.abandoned");
+      deps.wake?.("reconcile");
+      return 1;
+    });
     if (failures.length > 0) throw failures[0];
     return { dispatched, buried, ticks };
   },

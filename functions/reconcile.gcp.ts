@@ -1,4 +1,4 @@
 import { gcpJob } from "./gcp.ts";
 import { job } from "./reconcile.ts";
 
-gcpJob(job);
+gcpJob(job());

@@ -10,6 +10,11 @@ import type { Link } from "./nats-link.ts";
 /** No such message: 10043 where it was deleted before, 10057 where its sequence is not in the stream. */
 const DELETED = new Set([NO_MESSAGE, 10043, 10057]);
 
+/** Requests of a walk that are under way at once. */
+const AT_ONCE = 16;
+/** A page of messages ends after so much of their data. */
+const MOST_BYTES = 4_000_000;
+
 const millis = (nanos: number | undefined) => (nanos ?? 0) / 1_000_000;
 
 /** The bus for those who look at queues from outside: the dispatcher, the reconciliation, people. */
@@ -39,13 +44,28 @@ export function looks(
       }
     });
 
+  /**
+   * Messages that are there, in order. Where they lie close together, several sequences are asked for at once: each
+   * answer is the first message from there on, so that none between them is left out. Where they are far apart, many
+   * would be answered with the same one.
+   */
   const walk = async (stream: string, from: number, limit: number): Promise<StoredMsg[]> => {
     const found: StoredMsg[] = [];
-    while (found.length < limit) {
-      const next = await nextFrom(stream, Math.max(1, from));
-      if (!next) break;
-      found.push(next);
-      from = next.seq + 1;
+    let next = Math.max(1, from);
+    let bytes = 0;
+    for (let width = 1; found.length < limit && bytes < MOST_BYTES; ) {
+      const begin = next;
+      const asked = Array.from({ length: Math.min(width, limit - found.length) }, (_, i) => begin + i);
+      const answers = await Promise.all(asked.map((seq) => nextFrom(stream, seq)));
+      const before = found.length;
+      for (const message of answers) {
+        if (!message || message.seq < next) continue;
+        found.push(message);
+        bytes += message.data.length;
+        next = message.seq + 1;
+      }
+      if (answers.at(-1) === undefined) break;
+      width = found.length - before > width / 2 ? Math.min(2 * width, AT_ONCE) : 1;
     }
     return found;
   };

@@ -1,10 +1,6 @@
 import type { QueueInfo } from "../ports/bus.ts";
-import type { Settlement } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
-import type { Findings } from "../task/findings.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
-import type { Live } from "../task/report.ts";
-import type { Counting } from "../task/tally.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
 import { type Ledger, type Mark, readLedger } from "./reports.ts";
@@ -38,68 +34,14 @@ export interface PlannedQueue {
   readonly before?: Mark;
 }
 
-export interface Lagging extends Settlement {
-  readonly task: string;
-}
-
-/** Where a reconciliation is. */
-export interface Progress {
-  readonly plan: Plan;
-  /** Documents up to here were looked at; none: it has not begun with them. */
-  readonly cursor?: string;
-  readonly stage: "documents" | "live" | "done";
-  readonly tallies: Record<string, Counting>;
-  readonly findings: Findings;
-  /** Per queue, the names of the parts that keep its book. */
-  readonly books: Record<string, readonly string[]>;
-  readonly maxSettled: Record<string, number>;
-  /** Tasks that are not over, by agent and state. */
-  readonly live: Live;
-  /** Settled messages that are still in their streams. */
-  readonly lagging: readonly Lagging[];
-  readonly documents: number;
-}
-
-export const NOTHING_YET = {
-  tallies: {},
-  findings: { counts: {}, named: [] },
-  maxSettled: {},
-  lagging: [],
-  live: {},
-  documents: 0,
-} as const;
-
-const PROGRESS = "reconcile-progress";
 /** Clocks of writers may be apart. */
 const SLACK = 3_600_000;
+const AT_ONCE = 16;
 
-/** The plan of one that was cut off, or a new one. */
-export async function planOrResume(
-  deps: Deps,
-): Promise<{ progress: Progress; revision: string | undefined; isResumed: boolean }> {
-  const ledger = await readLedger(deps.store);
-  const kept = await deps.store.getRecord(PROGRESS);
-  const left = kept && (JSON.parse(kept.text) as Progress);
-  // One of before the last report has nothing left to say.
-  if (kept && left && left.plan.at > (ledger.at ?? 0))
-    return { progress: left, revision: kept.revision, isResumed: true };
-  const plan = await planFrom(deps, ledger);
-  const progress: Progress = {
-    plan,
-    stage: "documents",
-    books: {},
-    ...NOTHING_YET,
-  };
-  const written = await deps.store.putRecord(PROGRESS, JSON.stringify(progress), kept?.revision);
-  // Another one has begun at the same moment: its plan is as good.
-  if (written.kind === "refused") return planOrResume(deps);
-  return { progress, revision: written.revision, isResumed: false };
-}
-
-async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
+export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
   const queues: PlannedQueue[] = [];
   const broken: BrokenQueue[] = [];
-  for (const queue of await deps.bus.queues()) {
+  const look = async (queue: Queue): Promise<void> => {
     const stream = streamName(queue);
     const before = ledger.marks[stream];
     try {
@@ -110,7 +52,13 @@ async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
       if (!isPawlError(error, "bus_refused")) throw error;
       broken.push({ stream, agent: queue.agent, why: messageOf(error), ...(before && { before }) });
     }
-  }
+  };
+  const all = await deps.bus.queues();
+  // One by one, a thousand of them would take longer than a short invocation has.
+  for (let i = 0; i < all.length; i += AT_ONCE) await Promise.all(all.slice(i, i + AT_ONCE).map(look));
+  const byName = (a: { stream: string }, b: { stream: string }) => (a.stream < b.stream ? -1 : 1);
+  queues.sort(byName);
+  broken.sort(byName);
   for (const [stream, before] of Object.entries(ledger.marks)) {
     const isKnown =
       queues.some((one) => one.stream === stream) || broken.some((one) => one.stream === stream);
@@ -141,14 +89,4 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;
   return { ...plan, queues, from: first, at: end?.at ?? plan.at, since: begin ? begin.at - SLACK : 0 };
-}
-
-/** Undefined when another reconciliation has gone on from the same place. */
-export async function keepProgress(
-  deps: Deps,
-  progress: Progress,
-  revision: string | undefined,
-): Promise<string | undefined> {
-  const written = await deps.store.putRecord(PROGRESS, JSON.stringify(progress), revision);
-  return written.kind === "written" ? written.revision : undefined;
 }

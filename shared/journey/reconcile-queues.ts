@@ -1,11 +1,13 @@
 import { showDuration } from "../task/duration.ts";
+import { isPawlError } from "../task/errors.ts";
 import type { Finding, FindingName } from "../task/findings.ts";
+import type { Queue } from "../task/names.ts";
 import type { Checked, QueueReport } from "../task/report.ts";
 import { showRanges } from "../task/sequences.ts";
 import { redeliveryHorizon, type Settings, SHORTEST_RETENTION } from "../task/settings.ts";
 import { added, type Counting, NO_TALLY, type Tally } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
-import type { Account } from "./reconcile.ts";
+import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import type { PlannedQueue } from "./reconcile-plan.ts";
 
@@ -28,7 +30,7 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
         `it has ${info.lastSeq} sequences, and had ${before.upTo}; made ${iso(info.createdAt)}`,
       );
     // Settled while this ran, it may be newer than what was seen of the stream at first.
-    else if (settled > info.lastSeq && settled > (await deps.bus.inspect(queue)).lastSeq)
+    else if (settled > info.lastSeq && settled > (await lastSeqNow(deps, queue)))
       find("stream_rewound", `documents settled its sequence ${settled}, and it has ${info.lastSeq}`);
     if (before && before.consumerCreatedAt !== info.consumer.createdAt)
       find("consumer_recreated", `made anew at ${iso(info.consumer.createdAt)}`);
@@ -43,6 +45,16 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
   for (const { stream, agent, why, isGone } of account.plan.broken)
     findings.push({ kind: isGone ? "stream_rewound" : "queue_differs", subject: stream, agent, detail: why });
   return findings;
+}
+
+/** None where the stream is gone by now. */
+async function lastSeqNow({ bus }: Deps, queue: Queue): Promise<number> {
+  try {
+    return (await bus.inspect(queue)).lastSeq;
+  } catch (error) {
+    if (isPawlError(error, "bus_refused")) return 0;
+    throw error;
+  }
 }
 
 const iso = (at: number) => new Date(at).toISOString();

@@ -11,11 +11,13 @@ import {
   verdictOf,
   weekOf,
 } from "../task/report.ts";
-import type { Deps } from "./deps.ts";
-import { type Account, account } from "./reconcile.ts";
+import { type Deps, pause } from "./deps.ts";
+import { account } from "./reconcile.ts";
+import type { Account } from "./reconcile-account.ts";
+import { isAway, type Pace, paceOf, TRIES } from "./reconcile-pace.ts";
 import { planBetween } from "./reconcile-plan.ts";
+import { close } from "./reconcile-progress.ts";
 import { agentTallies, checkedSettings, queueFindings, queueReports } from "./reconcile-queues.ts";
-import { ackLags, repair } from "./reconcile-repair.ts";
 import {
   type Format,
   type Ledger,
@@ -35,9 +37,18 @@ export interface ReconcileOptions {
   readonly writers: Writers;
   /** How many lanes an agent has, where it is known: for its repairs. */
   readonly lanes?: Readonly<Record<string, number>>;
+  /** Of a function, which has only so much time and so many calls, and then calls itself. */
+  readonly slice?: Slice;
   readonly saveEvery?: number;
   /** Told how many documents were looked at. */
   readonly onProgress?: (documents: number) => void;
+}
+
+export interface Slice {
+  /** How often the store may be asked in one invocation, about. */
+  readonly mostCalls?: number;
+  /** There is more to do, and nobody else is at it. */
+  readonly goOn: () => void;
 }
 
 export interface Reconciled {
@@ -51,27 +62,50 @@ const MOST_PAST = 60;
 const PAST_CHARS = 200_000;
 const TRENDS = 12;
 
+/** A plan that was made longer ago is not this week's. */
+const LATE = 86_400_000;
+
 /**
  * The whole of it: explains, repairs what is safe to repair, writes the week's and the month's report, and moves the
- * checkpoint in the write that lists them. Undefined when the time was over: call it again.
+ * checkpoint in the write that lists them. Undefined when the time was over: call it again. One that was cut off long
+ * ago is finished first, as of then; what came since is explained right after it.
  */
 export async function reconcile(
   deps: Deps,
   stop: AbortSignal,
   options: ReconcileOptions,
 ): Promise<Reconciled | undefined> {
-  const result = await account(deps, stop, options);
+  const pace = paceOf(deps, stop, options.slice?.mostCalls);
+  try {
+    for (;;) {
+      const done = await reconcilePlan(pace, options);
+      if (!done || deps.clock.now() - done.at < LATE) return done;
+    }
+  } catch (error) {
+    if (!options.slice || !isAway(error)) throw error;
+    // What was found out is kept. It does not call itself: that would be at once, and in vain.
+    deps.log("warn", "reconcile.cut", { reason: messageOf(error) });
+    return undefined;
+  }
+}
+
+/** `at`: when its plan was made. */
+async function reconcilePlan(
+  pace: Pace,
+  { slice, writers, ...options }: ReconcileOptions,
+): Promise<(Reconciled & { at: number }) | undefined> {
+  const { deps, stop } = pace;
+  const result = await account(pace, { ...options, ...(slice && { goOn: slice.goOn }) });
   if (!result) return undefined;
-  const lagging = await ackLags(deps, result);
-  const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
-  const repairs = options.repair ? await repair(deps, findings, lagging.messages, options.lanes ?? {}) : {};
-  const done = await store(deps, result, findings, repairs, options.writers);
-  if (done.isNew) await tellReport(deps, done);
-  return done;
+  const findings = found(result.findings, ...(await queueFindings(deps, result)));
+  const done = await store(pace, result, findings, writers);
+  await close(pace, result.plan);
+  if (done.isNew) await tellReport(deps, done, stop);
+  return { ...done, at: result.plan.at };
 }
 
 /** People are told of it, if they can be reached within a minute; the report is there in any case. */
-async function tellReport(deps: Deps, { listed, report }: Reconciled): Promise<void> {
+async function tellReport(deps: Deps, { listed, report }: Reconciled, stop: AbortSignal): Promise<void> {
   const { name, verdict, ok, figures, stamp } = listed;
   const data = { name, verdict, ok, figures: { ...figures }, findings: { ...report.findings.counts } };
   const notice = { id: `report.${name}.${stamp}`, type: "report.written", at: report.span.to, data };
@@ -80,7 +114,7 @@ async function tellReport(deps: Deps, { listed, report }: Reconciled): Promise<v
       return await deps.notify(notice);
     } catch (error) {
       deps.log("warn", "webhook.failed", { report: name, tries, reason: messageOf(error) });
-      await deps.clock.sleep(backoff(tries, Math.random(), 1_000, 30_000));
+      await deps.clock.sleep(backoff(tries, Math.random(), 1_000, 30_000), stop);
     }
   }
 }
@@ -92,30 +126,28 @@ export async function lookBack(
   { from, to }: { from: number; to: number },
 ): Promise<Report | undefined> {
   const plan = await planBetween(deps, from, to);
-  const result = await account(deps, stop, { plan });
+  const result = await account(paceOf(deps, stop), { plan });
   if (!result) return undefined;
-  const lagging = await ackLags(deps, result);
-  const findings = found(result.findings, ...(await queueFindings(deps, result)), ...lagging.findings);
-  return reportOf(deps, result, findings, {}, {});
+  return reportOf(deps, result, found(result.findings, ...(await queueFindings(deps, result))), {});
 }
 
 /** Until it is in the list; another reconciliation of the same plan may have been faster, with the same report. */
 async function store(
-  deps: Deps,
+  pace: Pace,
   result: Account,
   findings: Findings,
-  repairs: Record<string, number>,
   writers: Writers,
 ): Promise<Reconciled & { isNew: boolean }> {
+  const { deps, stop } = pace;
   const { plan } = result;
   const span = { from: plan.from, to: plan.at };
-  for (;;) {
+  for (let failures = 0; ; ) {
     const record = await deps.store.getRecord(LIST);
     const ledger: Ledger = record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
     // By another one with the same plan; or this one comes late, and newer ones have gone on without it.
     const isDone = ledger.lastRun === plan.run || (ledger.at ?? 0) >= plan.at;
     const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
-    const own = reportOf(deps, result, findings, repairs, ledger.counts ?? {});
+    const own = reportOf(deps, result, findings, ledger.counts ?? {});
     const listed: Listed[] = [];
     for (const name of [weekOf(span), monthOf(span)]) {
       const before = ledger.reports.find((one) => one.name === name);
@@ -156,7 +188,9 @@ async function store(
     }
     const [week] = listed as [Listed];
     const { documents } = result;
-    const answer = { report: await readJson(deps, week), listed: week, documents, isNew: !isDone };
+    // Where an answer was lost, the report in the list may be this one: rather told twice than not at all.
+    const isNew = !isDone || (failures > 0 && ledger.lastRun === plan.run);
+    const answer = { report: await readJson(deps, week), listed: week, documents, isNew };
     if (isDone) return answer;
     const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
     const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
@@ -168,8 +202,13 @@ async function store(
       marks: marksOf(result),
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
     };
-    const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
-    if (written.kind === "written") return answer;
+    try {
+      const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
+      if (written.kind === "written") return answer;
+    } catch (error) {
+      if (!isAway(error) || ++failures === TRIES || stop.aborted) throw error;
+      await pause(deps, failures, stop);
+    }
   }
 }
 
@@ -177,10 +216,9 @@ function reportOf(
   deps: Deps,
   result: Account,
   findings: Findings,
-  repairs: Record<string, number>,
   countsBefore: Readonly<Record<string, number>>,
 ): Report {
-  const { plan, documents } = result;
+  const { plan, documents, repairs } = result;
   const span = { from: plan.from, to: plan.at };
   return {
     v: 1,

@@ -114,7 +114,7 @@ export interface Bus {
   queues(): Promise<Queue[]>;
   state(queue: Queue): Promise<QueueState>;
   inspect(queue: Queue): Promise<QueueInfo>;
-  /** Up to `limit` messages that are there, from this sequence on, in order. */
+  /** Up to `limit` messages that are there, from this sequence on, in order. Fewer where they are large; none at the end. */
   survivors(queue: Queue, from: number, limit: number): Promise<KeptMessage[]>;
   /** Deletes one message. Only for what is settled. */
   remove(queue: Queue, seq: number): Promise<void>;

@@ -25,39 +25,55 @@ export interface Period {
   /** Those after `after` and up to `upTo`… */
   readonly after: number;
   readonly upTo: number;
-  /** …and older ones that were still open the last time. */
+  /** …and older ones that were still open the last time, in order. */
   readonly open: readonly Range[];
+}
+
+/** A book as it is kept until a reconciliation goes on. */
+export interface KeptBook {
+  readonly classes: Uint8Array;
+  readonly owners: Uint32Array;
+  readonly older: readonly number[];
+}
+
+interface OpenRange {
+  readonly from: number;
+  readonly to: number;
+  readonly place: number;
 }
 
 /**
  * A class and an owner for every sequence of a period: five bytes each, whatever its tasks are. Owners are hashes of
- * task ids, to notice a sequence that two documents claim.
+ * task ids: they tell whether a document was looked at before, and show a sequence that two documents claim.
  */
 export class SequenceBook {
   readonly period: Period;
   readonly #classes: Uint8Array;
   readonly #owners: Uint32Array;
-  /** Where the open ones are, after those of the period. */
-  readonly #places = new Map<number, number>();
+  /** The open ones in their order, each range with its place, after those of the period. */
+  readonly #open: readonly OpenRange[];
   /** Messages that are there and were explained before: their acks were lost. */
-  readonly #older = new Set<number>();
+  readonly #older: Set<number>;
 
-  constructor(period: Period, kept?: { readonly classes: Uint8Array; readonly owners: Uint32Array }) {
+  constructor(period: Period, kept?: KeptBook) {
     this.period = period;
     let size = period.upTo - period.after;
-    for (const [from, to] of period.open)
-      for (let seq = from; seq <= to; seq++) this.#places.set(seq, size++);
+    this.#open = period.open.map(([from, to]) => {
+      const place = size;
+      size += to - from + 1;
+      return { from, to, place };
+    });
     this.#classes = kept?.classes ?? new Uint8Array(size);
     this.#owners = kept?.owners ?? new Uint32Array(size);
+    this.#older = new Set(kept?.older);
   }
 
   get size(): number {
     return this.#classes.length;
   }
 
-  /** For keeping it beside the store until the reconciliation goes on. */
-  get kept(): { readonly classes: Uint8Array; readonly owners: Uint32Array } {
-    return { classes: this.#classes, owners: this.#owners };
+  get kept(): KeptBook {
+    return { classes: this.#classes, owners: this.#owners, older: [...this.#older] };
   }
 
   /** The message is there. Whatever a document says of it later counts more. */
@@ -86,6 +102,12 @@ export class SequenceBook {
     return true;
   }
 
+  /** Whether this document has settled it before. */
+  isOwner(seq: number, owner: string): boolean {
+    const place = this.#place(seq);
+    return place !== undefined && this.#owners[place] === hashOf(owner);
+  }
+
   classOf(seq: number): SequenceClass | undefined {
     const place = this.#place(seq);
     return place === undefined ? undefined : CLASSES[this.#classes[place] as number];
@@ -107,7 +129,8 @@ export class SequenceBook {
       if (last && last[1] === seq - 1) last[1] = seq;
       else found.push([seq, seq]);
     };
-    for (const [seq, place] of [...this.#places].sort(([a], [b]) => a - b)) add(seq, place);
+    for (const { from, to, place } of this.#open)
+      for (let seq = from; seq <= to; seq++) add(seq, place + seq - from);
     for (let seq = this.period.after + 1; seq <= this.period.upTo; seq++)
       add(seq, seq - this.period.after - 1);
     return found;
@@ -115,7 +138,14 @@ export class SequenceBook {
 
   #place(seq: number): number | undefined {
     if (seq > this.period.after && seq <= this.period.upTo) return seq - this.period.after - 1;
-    return this.#places.get(seq);
+    for (let low = 0, high = this.#open.length - 1; low <= high; ) {
+      const middle = (low + high) >> 1;
+      const { from, to, place } = this.#open[middle] as OpenRange;
+      if (seq >= from && seq <= to) return place + seq - from;
+      if (seq < from) high = middle - 1;
+      else low = middle + 1;
+    }
+    return undefined;
   }
 }
 

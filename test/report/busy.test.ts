@@ -3,6 +3,7 @@ import { Kvm } from "@nats-io/kv";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { account } from "../../shared/journey/reconcile.ts";
+import { paceOf } from "../../shared/journey/reconcile-pace.ts";
 import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { writers } from "../../shared/report/writers.ts";
@@ -82,7 +83,7 @@ test("a reconciler that comes late neither moves the checkpoint back nor counts 
   await b.drain();
   const stop = new AbortController();
   // One has its plan, and is held up; another one ends with the same plan, and a third makes the next report.
-  const late = await account(b.deps, never);
+  const late = await account(paceOf(b.deps, never));
   expect(late?.documents).toBe(1);
   await reconciled(b.deps);
   await b.submit({}, { id: "b" });
@@ -90,7 +91,11 @@ test("a reconciler that comes late neither moves the checkpoint back nor counts 
   await reconciled(b.deps);
   const before = JSON.parse((await b.deps.store.getRecord("reports"))?.text ?? "") as { at: number };
   const progress = await b.deps.store.getRecord("reconcile-progress");
-  const old = { ...(JSON.parse(progress?.text ?? "{}") as object), plan: late?.plan };
+  const old = {
+    ...(JSON.parse(progress?.text ?? "{}") as object),
+    place: { stage: "live" },
+    plan: late?.plan,
+  };
   await b.deps.store.putRecord("reconcile-progress", JSON.stringify(old), progress?.revision);
   const done = await reconcile(b.deps, stop.signal, { repair: true, writers });
   expect(total(done?.report.agents ?? {})).toMatchObject({ created: 2, completed: 2 });

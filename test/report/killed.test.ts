@@ -3,7 +3,8 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { expect, test } from "vitest";
 import { loadTasks } from "../../bench/load.ts";
-import { planOrResume } from "../../shared/journey/reconcile-plan.ts";
+import { paceOf } from "../../shared/journey/reconcile-pace.ts";
+import { planOrResume } from "../../shared/journey/reconcile-progress.ts";
 import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import { readReport } from "../../shared/journey/reports.ts";
 import { writers } from "../../shared/report/writers.ts";
@@ -26,7 +27,7 @@ test("killed at ten random points and started again, it makes the same report, b
   const bucket = await new Kvm(deps.nc).open(`${namespace}-tasks`);
   // Something to be found, at both ends and in the middle.
   for (const seq of [3, 6_000, 6_001, 11_999]) await bucket.purge(`task.task-${seq}`);
-  await planOrResume(deps);
+  await planOrResume(paceOf(deps, new AbortController().signal));
   const plan = (await deps.store.getRecord("reconcile-progress"))?.text as string;
 
   let kills = 0;

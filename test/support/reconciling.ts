@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { Wired } from "../../functions/wire.node.ts";
 import { type Reconciled, reconcile } from "../../shared/journey/reconcile-report.ts";
 import { writers } from "../../shared/report/writers.ts";
@@ -8,6 +9,24 @@ export async function reconciled(deps: Wired, options: { repair?: boolean } = {}
   const done = await reconcile(deps, new AbortController().signal, { repair, writers });
   if (!done) throw new Error("it ran out of time");
   return done;
+}
+
+/** As a function does it: slice after slice, each with so many calls of the store, until it calls itself no more. */
+export async function inSlices(
+  deps: Wired,
+  mostCalls: number,
+  between: (slice: number) => Promise<void> = async () => {},
+): Promise<Reconciled> {
+  for (let slice = 1; ; slice++) {
+    let goesOn = 0;
+    const goOn = () => void goesOn++;
+    const options = { repair: false, writers, slice: { mostCalls, goOn } };
+    const done = await reconcile(deps, new AbortController().signal, options);
+    expect(goesOn).toBe(done ? 0 : 1);
+    if (done) return done;
+    if (slice > 500) throw new Error("it does not end");
+    await between(slice);
+  }
 }
 
 /** What was found, by kind and what it is about. */

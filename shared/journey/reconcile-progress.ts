@@ -1,0 +1,153 @@
+import { splitText } from "../task/journal.ts";
+import { type Deps, uniqueToken } from "./deps.ts";
+import { type Account, accountFrom, textOf } from "./reconcile-account.ts";
+import { type Pace, patiently } from "./reconcile-pace.ts";
+import { type Plan, planFrom } from "./reconcile-plan.ts";
+import { REPORTS, readLedger } from "./reports.ts";
+
+/** What a reconciliation does, in this order. `reconcile-stages.ts` says how; docs/operator.md says why. */
+export const STAGES = [
+  "books",
+  "documents",
+  "live",
+  "newest",
+  "everything",
+  "lags",
+  "acks",
+  "stuck",
+  "report",
+] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Where a reconciliation is: the stage, and where its next page begins. */
+export interface Place {
+  readonly stage: Stage;
+  readonly cursor?: string | undefined;
+}
+
+/**
+ * The record of a reconciliation that is under way: written before the plan is made, moved by each save, closed when
+ * the report is listed. Whoever finds one that nobody has moved for a while may go on with it.
+ */
+interface Progress {
+  readonly place: Place | "planning" | "done";
+  /** When somebody was last at it. */
+  readonly touched: number;
+  /** Differs in every write: an answer that was lost is recognised by it. */
+  readonly stamp: string;
+  readonly plan?: Plan;
+  /** What was found out up to this place: its parts are stored beside the tasks. */
+  readonly kept?: Kept;
+}
+
+export interface Kept {
+  readonly save: string;
+  /** Two sets of parts by turns: of one that dies in the middle of a save, the other is whole. */
+  readonly slot: 0 | 1;
+  readonly parts: number;
+}
+
+export interface Begun {
+  readonly plan: Plan;
+  readonly place: Place;
+  readonly kept?: Kept;
+  readonly revision: string;
+}
+
+const PROGRESS = "reconcile-progress";
+const partName = (slot: number, part: number) => `reconcile-${slot}-${part}`;
+
+/** The plan of one that was cut off, or a new one. The record is ours then: an earlier one at it is refused its next save. */
+export async function planOrResume(pace: Pace): Promise<Begun> {
+  const { deps } = pace;
+  const ledger = await readLedger(deps.store);
+  const found = await deps.store.getRecord(PROGRESS);
+  const left = found && (JSON.parse(found.text) as Progress);
+  const plan = left?.place === "done" ? undefined : left?.plan;
+  // A plan of before the last report has nothing left to say.
+  if (found && left && plan && plan.at > (ledger.at ?? 0)) {
+    const place = isPlace(left.place) ? left.place : FIRST;
+    const revision = await write(pace, { ...left, place }, found.revision);
+    const { kept } = left;
+    // Refused: another one is about to go on with it too, or has.
+    return revision === undefined ? planOrResume(pace) : { plan, place, revision, ...(kept && { kept }) };
+  }
+  // Dead before there is a plan, it is gone on with all the same.
+  const planning = await write(pace, { place: "planning" }, found?.revision);
+  if (planning === undefined) return planOrResume(pace);
+  const made = await planFrom(deps, ledger);
+  const revision = await write(pace, { place: FIRST, plan: made }, planning);
+  // Another one has begun at the same moment: its plan is as good.
+  return revision === undefined ? planOrResume(pace) : { plan: made, place: FIRST, revision };
+}
+
+export const FIRST: Place = { stage: STAGES[0] };
+
+/** Records of earlier versions had other names for places. */
+function isPlace(place: Progress["place"] | undefined): place is Place {
+  return typeof place === "object" && STAGES.includes(place.stage);
+}
+
+/** Undefined when another reconciliation has gone on from the same place. */
+async function write(
+  pace: Pace,
+  progress: Omit<Progress, "touched" | "stamp">,
+  seen: string | undefined,
+): Promise<string | undefined> {
+  const { store, clock } = pace.deps;
+  const next: Progress = { ...progress, touched: clock.now(), stamp: uniqueToken() };
+  const text = JSON.stringify(next);
+  return patiently(pace, async () => {
+    const written = await store.putRecord(PROGRESS, text, seen);
+    if (written.kind === "written") return written.revision;
+    // By this very write, whose answer was lost?
+    const there = await store.getRecord(PROGRESS);
+    return there?.text === text ? there.revision : undefined;
+  });
+}
+
+/** Keeps what was found out and where it is. Undefined when another reconciliation has taken over: nothing is kept then. */
+export async function keep(
+  pace: Pace,
+  account: Account,
+  place: Place,
+  before: { readonly kept?: Kept | undefined; readonly revision: string },
+): Promise<{ kept: Kept; revision: string } | undefined> {
+  const { plan } = account;
+  const save = uniqueToken();
+  const slot = before.kept?.slot === 0 ? 1 : 0;
+  const texts = splitText(textOf(account, save));
+  for (const [i, text] of texts.entries()) await pace.deps.store.putPart(REPORTS, partName(slot, i), text);
+  const kept: Kept = { save, slot, parts: texts.length };
+  const revision = await write(pace, { place, plan, kept }, before.revision);
+  return revision === undefined ? undefined : { kept, revision };
+}
+
+/** What was kept; undefined where it is not whole: then it begins anew, on the same plan. */
+export async function load(deps: Deps, { plan, kept }: Begun): Promise<Account | undefined> {
+  if (!kept) return undefined;
+  const { save, slot, parts } = kept;
+  const texts: string[] = [];
+  for (let i = 0; i < parts; i++) texts.push((await deps.store.getPart(REPORTS, partName(slot, i))) ?? "");
+  return accountFrom(plan, texts.join(""), save);
+}
+
+/** Its report is listed: nobody has to go on with it. */
+export async function close(pace: Pace, { run }: Plan): Promise<void> {
+  const found = await pace.deps.store.getRecord(PROGRESS);
+  const left = found && (JSON.parse(found.text) as Progress);
+  if (left?.plan?.run === run) await write(pace, { place: "done" }, found?.revision);
+}
+
+/** Much longer than any reconciliation goes without a save. */
+const ABANDONED_AFTER = 5 * 60_000;
+
+/** Whether a reconciliation was cut off and nobody is at it: killed, or its call of itself was lost. */
+export async function isAbandoned(deps: Pick<Deps, "store" | "clock">): Promise<boolean> {
+  const found = await deps.store.getRecord(PROGRESS);
+  if (!found) return false;
+  const { place, touched, plan } = JSON.parse(found.text) as Progress;
+  if (place === "done" || deps.clock.now() - touched < ABANDONED_AFTER) return false;
+  // Dead between its last two writes it has nothing left to do.
+  return plan === undefined || plan.at > ((await readLedger(deps.store)).at ?? 0);
+}

@@ -1,0 +1,80 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { queueOf } from "../../shared/journey/dispatch.ts";
+import { reconcile } from "../../shared/journey/reconcile-report.ts";
+import { readLedger } from "../../shared/journey/reports.ts";
+import { submit } from "../../shared/journey/submit.ts";
+import { writers } from "../../shared/report/writers.ts";
+import { builds, deploy, post, varsOf } from "../support/platforms.ts";
+import { testNats, wired, world } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const out = builds();
+afterAll(() => out[Symbol.dispose]());
+
+/** Where functions wake each other: it remembers who was woken, and passes it on to the one that is there. */
+async function doors() {
+  const woken: string[] = [];
+  const door = { url: "" };
+  const server = createServer((request, response) => {
+    woken.push(request.url ?? "");
+    const { authorization = "", prefer = "" } = request.headers as Record<string, string>;
+    void fetch(`${door.url}/run`, { method: "POST", headers: { authorization, prefer } }).then(
+      ({ status }) => response.writeHead(status).end(),
+      () => response.writeHead(502).end(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    door,
+    woken,
+    wakeUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/{agent}/run`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test("Workers: out of time it wakes itself; killed, it is woken by dispatch: both in the same week", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv", { stopGrace: 1_000, requestTimeout: 1_000 });
+  await using deps = await wired(w.config);
+  for (const agent of ["walker", "recorder", "stepper", "asker"])
+    await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
+  await using s = await doors();
+  // Told to stop as soon as it begins. One that is woken has half a minute, as Cloudflare gives it.
+  const vars = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl, PAWL_TIME_LIMIT: "2001ms" });
+  await using reconciler = await deploy(await out.build("reconcile", "cloudflare"), vars);
+  s.door.url = reconciler.url;
+  const more = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl });
+  await using dispatch = await deploy(await out.build("dispatch", "cloudflare"), more);
+  const made = async () => (await readLedger(deps.store)).past?.length ?? 0;
+  const progress = () => deps.store.getRecord("reconcile-progress");
+  const isClosed = async () => (await progress())?.text.includes('"done"');
+
+  await submit(deps, { agent: "walker", lanes: 1, id: "t", input: {} });
+  expect(await (await post(reconciler.url)).json()).toEqual({ finished: false });
+  await until("it has woken itself, and is done", isClosed);
+  expect(await made()).toBe(1);
+  expect(s.woken).toEqual(["/reconcile/run"]);
+  await post(dispatch.url);
+  expect(s.woken).toHaveLength(1);
+
+  // Cut off, and nobody is woken.
+  expect(await reconcile(deps, AbortSignal.abort(), { repair: false, writers })).toBeUndefined();
+  await post(dispatch.url);
+  // It was there a moment ago.
+  expect(s.woken).toHaveLength(1);
+  const left = await progress();
+  const { touched, ...rest } = JSON.parse(left?.text ?? "") as { touched: number };
+  const killed = JSON.stringify({ ...rest, touched: touched - 600_000 });
+  await deps.store.putRecord("reconcile-progress", killed, left?.revision);
+  await post(dispatch.url);
+  await until("it is done", isClosed);
+  expect(s.woken).toEqual(["/reconcile/run", "/reconcile/run"]);
+  expect(dispatch.log()).toContain("reconcile.abandoned");
+  expect(reconciler.log()).toContain("reconcile.resumed");
+  expect(await made()).toBe(2);
+});
