@@ -1,4 +1,9 @@
-import { type ConnectionOptions, credsAuthenticator } from "@nats-io/nats-core";
+import { type ConnectionOptions, credsAuthenticator, type NatsConnection } from "@nats-io/nats-core";
+import { natsKv } from "../shared/adapters/nats-kv.ts";
+import { patiently } from "../shared/journey/deps.ts";
+import { systemClock } from "../shared/ports/clock.ts";
+import type { Log } from "../shared/ports/log.ts";
+import type { TaskStore } from "../shared/ports/store.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
 import { type Settings, timing } from "../shared/task/settings.ts";
 import type { Config } from "./config.ts";
@@ -30,16 +35,26 @@ function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | 
   return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
 }
 
+/** Who connects in the seconds of an election waits for it, as whoever is connected does. */
+export function openKv(nc: NatsConnection, settings: Settings, log: Log): Promise<TaskStore> {
+  return patiently({ clock: systemClock, log }, "store_unavailable", () => natsKv(nc, settings));
+}
+
 export function notConnected(error: unknown, url: string): PawlError {
   const reason = messageOf(error);
-  const isAuth = /authorization|authentication/i.test(reason);
+  const isRefused = isAuth(reason);
   return new PawlError(
-    isAuth ? "bus_refused" : "bus_unavailable",
-    isAuth
+    isRefused ? "bus_refused" : "bus_unavailable",
+    isRefused
       ? `NATS at ${shown(url)} refused the identity: ${reason}. Check NATS_CREDS, or NATS_USER and NATS_PASSWORD`
       : `NATS at ${shown(url)} can't be reached: ${reason}. Check NATS_URL and that the server runs`,
     { cause: error },
   );
+}
+
+/** Whether these words of a server are about who we are. */
+export function isAuth(words: string): boolean {
+  return /authorization|authentication/i.test(words);
 }
 
 /** Without what might be a password. */

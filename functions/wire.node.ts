@@ -10,7 +10,6 @@ import {
   serviceAccountToken,
 } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
-import { natsKv } from "../shared/adapters/nats-kv.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
 import type { Deps } from "../shared/journey/deps.ts";
 import { metered, storeMeter } from "../shared/journey/meter.ts";
@@ -19,8 +18,9 @@ import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
 import type { Config } from "./config.ts";
-import { natsOptions, notConnected } from "./connect.ts";
+import { natsOptions, notConnected, openKv } from "./connect.ts";
 import { waker } from "./wake.ts";
+import { watchNats } from "./watch.ts";
 
 export interface Wired extends Deps, AsyncDisposable {
   readonly nc: NatsConnection;
@@ -33,10 +33,12 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
   const { settings } = config;
   const nc = await connectNats(config);
   try {
-    const plain = await openStore(config, nc);
+    // First: it refuses a server that is too old before anything is asked of it.
+    const bus = await jetstreamBus(nc, settings);
+    void watchNats(nc, log);
+    const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);
     const store = metered(plain, meter);
-    const bus = await jetstreamBus(nc, settings);
     const runner = `${hostname()}-${process.pid}`;
     const { wake, hurry, done } = waker(config, log);
     const close = async () => {
@@ -90,12 +92,12 @@ async function readCreds(path: string): Promise<void> {
   });
 }
 
-async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore> {
+async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
   const { store: kind, settings, project: projectId = "", emulatorHost } = config;
   const { namespace, requestTimeout } = settings;
   switch (kind) {
     case "nats-kv":
-      return natsKv(nc, settings);
+      return openKv(nc, settings, log);
     case "firestore-rest": {
       const options = { projectId, namespace, requestTimeout };
       if (emulatorHost)

@@ -2,7 +2,6 @@ import { type NatsConnection, wsconnect } from "@nats-io/nats-core";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
-import { natsKv } from "../shared/adapters/nats-kv.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
 import { metered, storeMeter } from "../shared/journey/meter.ts";
 import { systemClock } from "../shared/ports/clock.ts";
@@ -10,8 +9,9 @@ import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { PawlError } from "../shared/task/errors.ts";
 import type { Config } from "./config.ts";
-import { natsOptions, notConnected } from "./connect.ts";
+import { natsOptions, notConnected, openKv } from "./connect.ts";
 import { waker } from "./wake.ts";
+import { watchNats } from "./watch.ts";
 import type { Wired } from "./wire.node.ts";
 
 /** An edge runtime's wiring: NATS by WebSocket, Firestore by fetch. One per invocation: none outlives its request. */
@@ -28,10 +28,12 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     throw notConnected(error, nats.url);
   });
   try {
-    const plain = await openStore(config, nc);
+    // First: it refuses a server that is too old before anything is asked of it.
+    const bus = await jetstreamBus(nc, settings);
+    void watchNats(nc, log);
+    const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);
     const store = metered(plain, meter);
-    const bus = await jetstreamBus(nc, settings);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
     const { wake, hurry, done } = waker(config, log);
     const close = async () => {
@@ -59,9 +61,9 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
 }
 
 /** Both Firestore stores are the same documents; here they are reached by REST. */
-async function openStore(config: Config, nc: NatsConnection): Promise<TaskStore> {
+async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
   const { settings, project: projectId = "", emulatorHost, key, keyFile } = config;
-  if (config.store === "nats-kv") return natsKv(nc, settings);
+  if (config.store === "nats-kv") return openKv(nc, settings, log);
   const { namespace, requestTimeout } = settings;
   const options = { projectId, namespace, requestTimeout };
   if (emulatorHost)

@@ -140,8 +140,8 @@ async function ensureQueues(
   tell(`ensuring ${queues.length} queue(s) at ${NATS_URL}`);
   // No store: the bucket of one that is not used would be created.
   const nc = await connectNats(config);
+  await using _ = { [Symbol.asyncDispose]: () => nc.close() };
   const bus = await jetstreamBus(nc, config.settings);
-  await using _ = { [Symbol.asyncDispose]: () => bus.close() };
   for (const queue of queues) {
     const changes = await bus.ensure(queue, "correct");
     tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);

@@ -14,10 +14,10 @@ import {
 import { homedir, platform } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { isEnough } from "../../shared/adapters/nats-version.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 
 const run = promisify(execFile);
-const LEAST = [2, 10] as const;
 /** Debian releases whose nats-server is new enough, the newest first. */
 const SUITES = ["forky", "trixie"];
 
@@ -29,8 +29,8 @@ export async function findNatsServer(env: Env = process.env, tell: Tell = () => 
   const named = env.PAWL_NATS_SERVER;
   if (named) {
     const version = await versionOf(named);
-    if (version && isEnough(version)) return named;
-    const found = version ? `is version ${version.join(".")}` : "can't be run";
+    if (isEnough(version)) return named;
+    const found = version ? `is version ${version}` : "can't be run";
     throw new PawlError(
       "setting_invalid",
       `PAWL_NATS_SERVER=${named} ${found}. It should be a nats-server 2.10 or newer`,
@@ -49,19 +49,14 @@ export function cacheFolder(env: Env = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "pawl");
 }
 
-async function versionOf(binary: string): Promise<number[] | undefined> {
+/** Empty where it can't be run. */
+async function versionOf(binary: string): Promise<string> {
   try {
     const { stdout } = await run(binary, ["--version"]);
-    return /v(\d+)\.(\d+)\.(\d+)/.exec(stdout)?.slice(1).map(Number);
+    return /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? "";
   } catch {
-    return undefined;
+    return "";
   }
-}
-
-function isEnough(version: number[] | undefined): boolean {
-  if (!version) return false;
-  const [major = 0, minor = 0] = version;
-  return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]);
 }
 
 async function isExecutable(path: string): Promise<boolean> {

@@ -11,6 +11,8 @@ export interface LocalNats extends AsyncDisposable {
   readonly pid: number;
   /** Starts it again on the same ports and folder, after it was stopped or killed. */
   restart(): Promise<void>;
+  /** Gives it other lines for its configuration, without ending it. */
+  reload(config: string): Promise<void>;
   /** Ends the process and keeps the folder. */
   halt(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   stop(): Promise<void>;
@@ -31,14 +33,16 @@ export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNa
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "pawl-nats-")));
   const [port, wsPort] = [await freePort(), await freePort()];
   const config = join(folder, "nats.conf");
-  await writeFile(
-    config,
-    `listen: "127.0.0.1:${port}"
+  const configure = (lines = "") =>
+    writeFile(
+      config,
+      `listen: "127.0.0.1:${port}"
 jetstream { store_dir: "${folder}", max_file_store: 20GB }
 websocket { listen: "127.0.0.1:${wsPort}", no_tls: true }
-${options.config ?? ""}
+${lines}
 `,
-  );
+    );
+  await configure(options.config);
   const start = async (): Promise<ServerProcess> => {
     const server = await startServer(binary, ["-c", config]);
     await untilReady(server, "nats-server", () => accepts(port), 15_000);
@@ -61,6 +65,10 @@ ${options.config ?? ""}
     },
     restart: async () => {
       server = await start();
+    },
+    reload: async (lines) => {
+      await configure(lines);
+      process.kill(server.pid, "SIGHUP");
     },
     halt,
     stop,

@@ -122,7 +122,7 @@ export function looks(
         return (await walk(stream, 1, limit)).map(advisoryOf);
       } catch (error) {
         if (!GONE.has(apiCode((error as Error).cause) ?? 0)) throw error;
-        await ensureAdvisories(jsm, settings);
+        await ensureAdvisories(jsm, link, settings);
         return [];
       }
     },

@@ -14,6 +14,7 @@ import { messageOf, PawlError } from "../task/errors.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
 import { apiCode, busError } from "./nats-errors.ts";
+import type { Link } from "./nats-link.ts";
 
 const NOT_FOUND = new Set([10014, 10059]);
 
@@ -62,13 +63,14 @@ const CONSUMER_FIXED = ["ack_policy", "deliver_policy", "replay_policy", "max_wa
 /** Creates what is missing, corrects what differs, reads back and compares. Returns what was changed. */
 export async function ensureQueue(
   jsm: JetStreamManager,
+  link: Link,
   queue: Queue,
   settings: Settings,
   how: "correct" | "create",
 ): Promise<string[]> {
   const name = streamName(queue);
   const runner = consumerName(settings);
-  const stream = await ensure(`stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
+  const stream = await ensure(link, `stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
     update: async (config, there) => {
@@ -78,6 +80,7 @@ export async function ensureQueue(
     },
   });
   const consumer = await ensure(
+    link,
     `consumer ${runner} of ${name}`,
     consumerConfig(settings),
     CONSUMER_FIXED,
@@ -96,7 +99,11 @@ export const advisoriesName = ({ namespace }: Pick<Settings, "namespace">) =>
   `${namespace.toUpperCase()}_advisories`;
 
 /** What the server says when it gives up on a message is said once: this keeps it until somebody has dealt with it. */
-export async function ensureAdvisories(jsm: JetStreamManager, settings: Settings): Promise<string[]> {
+export async function ensureAdvisories(
+  jsm: JetStreamManager,
+  link: Link,
+  settings: Settings,
+): Promise<string[]> {
   const name = advisoriesName(settings);
   const config = {
     subjects: [`$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.*.${consumerName(settings)}`],
@@ -106,7 +113,7 @@ export async function ensureAdvisories(jsm: JetStreamManager, settings: Settings
     num_replicas: settings.replicas,
     allow_direct: false,
   } satisfies Partial<StreamConfig>;
-  return ensure(`stream ${name}`, config, STREAM_FIXED, "correct", {
+  return ensure(link, `stream ${name}`, config, STREAM_FIXED, "correct", {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (wanted) => (await jsm.streams.add({ name, ...wanted })).config as unknown as Fields,
     update: async (wanted) => (await jsm.streams.update(name, wanted)).config as unknown as Fields,
@@ -136,6 +143,7 @@ interface Resource<Config> {
 }
 
 async function ensure<Config extends object>(
+  link: Link,
   what: string,
   wanted: Config,
   fixed: readonly string[],
@@ -144,14 +152,14 @@ async function ensure<Config extends object>(
 ): Promise<string[]> {
   let there: Fields | undefined;
   try {
-    there = await resource.read();
+    there = await link(() => resource.read());
   } catch (error) {
     if (!NOT_FOUND.has(apiCode(error) ?? 0)) throw failed(what, error);
   }
   try {
     if (!there) {
       // Another process may create it between the two requests; adding the same again is no error.
-      compare(what, wanted, await resource.add(wanted));
+      compare(what, wanted, await link(() => resource.add(wanted)));
       return [`created ${what}`];
     }
     if (how === "create") return [];
@@ -159,7 +167,8 @@ async function ensure<Config extends object>(
     if (drift.length === 0) return [];
     const stuck = drift.filter(({ field }) => fixed.includes(field));
     if (stuck.length > 0) throw cannotChange(what, stuck);
-    compare(what, wanted, await resource.update(wanted, there));
+    const before = there;
+    compare(what, wanted, await link(() => resource.update(wanted, before)));
     return drift.map(({ field, have, want }) => `corrected ${what}: ${field} was ${have}, is ${want}`);
   } catch (error) {
     throw failed(what, error);

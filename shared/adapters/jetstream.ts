@@ -13,7 +13,7 @@ import { consumerName, type Queue, streamName, subjectPrefix } from "../task/nam
 import type { Settings } from "../task/settings.ts";
 import { headerMap, looks } from "./jetstream-look.ts";
 import { ensureAdvisories, ensureQueue } from "./jetstream-queue.ts";
-import { apiCode, busError, GONE, missing, NO_MESSAGE } from "./nats-errors.ts";
+import { apiCode, busError, GONE, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
 
 const STORE_FAILED = 10077;
@@ -28,8 +28,8 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   return {
     name: `JetStream at ${nc.getServer()}`,
     ensure: async (queue, how = "correct") => {
-      const changes = await ensureQueue(jsm, queue, settings, how);
-      return how === "correct" ? [...changes, ...(await ensureAdvisories(jsm, settings))] : changes;
+      const changes = await ensureQueue(jsm, link, queue, settings, how);
+      return how === "correct" ? [...changes, ...(await ensureAdvisories(jsm, link, settings))] : changes;
     },
     publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
     lookup: (queue, taskId) => lookup(jsm, link, queue, taskId),
@@ -112,10 +112,11 @@ async function publish(
         cause: error,
       });
     }
-    if (error instanceof Error && error.name === "JetStreamNotEnabled") {
+    if (error instanceof JetStreamAway) {
       throw new PawlError(
         "queue_missing",
-        `${what}: no stream takes ${subjectPrefix(queue)}*. Start \`pawl run ${queue.agent}\` once, which creates it; or JetStream is off on this server`,
+        `${what}: no stream takes ${subjectPrefix(queue)}*. If there is none, start \`pawl run ${queue.agent}\` once, which creates it; or its cluster is choosing a leader, or this user's account may not use JetStream`,
+        { cause: error },
       );
     }
     throw busError(error, what);
@@ -171,11 +172,13 @@ function pull(
   let stopFetch: (() => Promise<unknown>) | undefined;
   const fetched = async (): Promise<Delivery | undefined> => {
     try {
-      const consumer = await consumers.open(streamName(queue));
+      const consumer = await link(() => consumers.open(streamName(queue)));
       const messages = await consumer.fetch({ max_messages: 1, expires: waitMs });
       if (isCancelled) await messages.close();
       stopFetch = () => messages.close().catch(() => {});
-      for await (const message of messages) return delivery(message, jsm, nc, link, settings);
+      // Asked of the link once more: a reconnect since may have led to a server that is too old.
+      for await (const message of messages)
+        return link(async () => delivery(message, jsm, nc, link, settings));
       return undefined;
     } catch (error) {
       consumers.forget(streamName(queue));

@@ -3,12 +3,12 @@ import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Revision, Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
-import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import { isPawlError, PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
 import { sweepAt } from "../task/sweep.ts";
 import { type Scanned, scan } from "./kv-scan.ts";
-import { apiCode, isRefusal } from "./nats-errors.ts";
+import { apiCode, isOff, isRefusal, OFF, wordsOf } from "./nats-errors.ts";
 import { natsLink } from "./nats-link.ts";
 
 const taskKey = (id: string) => `task.${id}`;
@@ -28,10 +28,10 @@ const WRONG_REVISION = new Set([10071, 10164]);
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
 export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
   const name = `${settings.namespace}-tasks`;
-  const bucket = await asked(`Opening bucket ${name}`, () => open(nc, name, settings));
+  const link = natsLink(nc, settings.requestTimeout);
+  const bucket = await asked(`Opening bucket ${name}`, () => link(() => open(nc, name, settings)));
   const js = jetstream(nc, { timeout: settings.requestTimeout });
   const jsm = await jetstreamManager(nc, { timeout: settings.requestTimeout, checkAPI: false });
-  const link = natsLink(nc, settings.requestTimeout);
   const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
 
   const put = async (what: string, write: () => Promise<number>): Promise<WriteResult> =>
@@ -236,13 +236,8 @@ async function asked<T>(what: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (isPawlError(error)) throw error;
-    if (error instanceof Error && error.name === "JetStreamNotEnabled") {
-      throw new PawlError(
-        "store_refused",
-        `${what}: JetStream is off on this server. Start nats-server with -js`,
-      );
-    }
+    if (isOff(error)) throw new PawlError("store_refused", `${what}: ${OFF}`, { cause: error });
     const code = isRefusal(error) ? "store_refused" : "store_unavailable";
-    throw new PawlError(code, `${what}: ${messageOf(error)}`, { cause: error });
+    throw new PawlError(code, `${what}: ${wordsOf(error)}`, { cause: error });
   }
 }

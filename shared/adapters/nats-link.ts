@@ -1,6 +1,11 @@
 import type { NatsConnection } from "@nats-io/nats-core";
+import { isOff, JetStreamAway } from "./nats-errors.ts";
+import { tooOld } from "./nats-version.ts";
 
-/** Runs a request over the connection, and fails it as soon as its answer can't come any more. */
+/**
+ * Runs a JetStream request over the connection, and fails it as soon as its answer can't come any more. Asks nothing of a
+ * server that is too old, whichever one a reconnect has led to.
+ */
 export type Link = <T>(request: () => Promise<T>) => Promise<T>;
 
 /**
@@ -9,8 +14,19 @@ export type Link = <T>(request: () => Promise<T>) => Promise<T>;
  * new one waits for the connection first, `timeout` at most.
  */
 export function natsLink(nc: NatsConnection, timeout: number): Link {
-  const underWay = new Set<(error: Error) => void>();
+  const underWay = new Set<(error: unknown) => void>();
   let back: PromiseWithResolvers<void> | undefined;
+  let hasAnswered = false;
+  const refuse = () => {
+    const problem = tooOld(nc);
+    if (problem) throw problem;
+  };
+  /** Seconds of an election look like JetStream switched off. Only a server that never had it is taken at its word. */
+  const explain = (error: unknown) => {
+    const isTold = nc.info !== undefined && !nc.info.jetstream && !hasAnswered;
+    return isOff(error) && !isTold ? new JetStreamAway(error) : error;
+  };
+  refuse();
   void (async () => {
     for await (const { type } of nc.status()) {
       if (type === "disconnect") {
@@ -26,10 +42,17 @@ export function natsLink(nc: NatsConnection, timeout: number): Link {
 
   return async (request) => {
     if (back) await within(back.promise, timeout);
+    refuse();
     return new Promise((resolve, reject) => {
       underWay.add(reject);
       request()
-        .then(resolve, reject)
+        .then(
+          (answer) => {
+            hasAnswered = true;
+            resolve(answer);
+          },
+          (error: unknown) => reject(explain(error)),
+        )
         .finally(() => underWay.delete(reject));
     });
   };

@@ -1,9 +1,8 @@
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
-import { isPawlError } from "../task/errors.ts";
 import { laneOf, type Queue, queueNamed, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
-import { type Deps, PATIENCE, pause, whilePatient } from "./deps.ts";
+import { type Deps, patiently, whilePatient } from "./deps.ts";
 import { type Patience, publish } from "./publish.ts";
 import { update } from "./write.ts";
 
@@ -56,19 +55,7 @@ export function msgIdOf({ id, dispatches, history, meta }: Task): string {
   return `${OPERATION[last?.event ?? ""] ?? "retry"}:${id}:${dispatches}`;
 }
 
-/** Makes sure of a queue; a cluster that is choosing its leader gets time to. */
-export async function ensureQueue(
-  deps: Deps,
-  queue: Queue,
-  how: "correct" | "create",
-): Promise<readonly string[]> {
-  const until = deps.clock.monotonic() + PATIENCE;
-  for (let failures = 1; ; failures++) {
-    try {
-      return await deps.bus.ensure(queue, how);
-    } catch (error) {
-      if (!isPawlError(error, "bus_unavailable") || deps.clock.monotonic() > until) throw error;
-      await pause(deps, failures);
-    }
-  }
+/** Makes sure of a queue. */
+export function ensureQueue(deps: Deps, queue: Queue, how: "correct" | "create"): Promise<readonly string[]> {
+  return patiently(deps, "bus_unavailable", () => deps.bus.ensure(queue, how));
 }

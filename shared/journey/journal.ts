@@ -15,7 +15,7 @@ import {
 } from "../task/journal.ts";
 import { byteLength, type Json, parseJson, plainJson } from "../task/json.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
-import { endure, type Guard, persist } from "./write.ts";
+import { endure, endured, type Guard, persist } from "./write.ts";
 
 /** A task's journal in the hands of its holder. */
 export interface Journal {
@@ -171,6 +171,7 @@ async function putHead(head: Head, first: Revision | undefined, guard: Guard, de
     guard();
     try {
       const result = await deps.store.putHead(head, seen);
+      endured(head.taskId, guard);
       if (result.kind === "written") return result.revision;
     } catch (error) {
       failures = await endure(deps, error, failures, head.taskId, guard);

@@ -2,9 +2,10 @@ import type { Agent } from "../agent.ts";
 import type { Delivery, Pull } from "../ports/bus.ts";
 import { backoff } from "../task/backoff.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
-import type { Queue } from "../task/names.ts";
+import { type Queue, streamName } from "../task/names.ts";
 import { type Deps, pause } from "./deps.ts";
 import { type Handled, handle } from "./handle.ts";
+import { trouble } from "./trouble.ts";
 
 /**
  * "once": at most one message. "drain": until the queue is empty. "idle": until there is nothing to take, which may be
@@ -29,6 +30,7 @@ export async function pullLane(
   onHandled: (handled: Handled) => void,
 ): Promise<void> {
   let waiting: Pull | undefined;
+  const away = trouble(deps);
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);
@@ -36,19 +38,26 @@ export async function pullLane(
     for (let failures = 0; !stop.aborted; ) {
       if (mode !== "forever" && (await isEmpty(queue, deps))) break;
       waiting ??= pull();
-      const delivery = await waiting.delivery.catch((error: unknown) => {
-        failures++;
-        if (!isPawlError(error, "bus_unavailable")) throw error;
-        if (failures === 1) deps.log("warn", "pull.failed", { reason: messageOf(error) });
-        return undefined;
-      });
+      const pulled = await waiting.delivery.then(
+        (delivery) => ({ delivery }),
+        (error: unknown) => {
+          // A server that is too old may be replaced, or a reconnect lead to another.
+          if (!isPawlError(error, "bus_unavailable") && !isPawlError(error, "server_too_old")) throw error;
+          away.met("pull.failed", { queue: streamName(queue), reason: messageOf(error) });
+        },
+      );
       waiting = undefined;
-      if (!delivery) {
-        if (mode === "idle" && failures === 0) break;
-        if (failures > 0) await pause(deps, failures, stop);
+      if (!pulled) {
+        await pause(deps, ++failures, stop);
         continue;
       }
+      away.over("pull.back", { queue: streamName(queue) });
       failures = 0;
+      const { delivery } = pulled;
+      if (!delivery) {
+        if (mode === "idle") break;
+        continue;
+      }
       if (stop.aborted) {
         await putBack(delivery);
         break;

@@ -7,6 +7,7 @@ import { DOCUMENT_LIMIT, timing } from "../task/settings.ts";
 import { pageName, pageOut } from "../task/settled.ts";
 import { type Deps, mark, pause } from "./deps.ts";
 import type { Hold } from "./hold.ts";
+import { type Trouble, trouble } from "./trouble.ts";
 
 /** "moot": the document is no longer one that the change applies to. */
 export type Written =
@@ -29,10 +30,8 @@ export interface Guard {
   (): void;
   /** The writer holds a message, and may wait for the store for as long as the guard lets it. */
   readonly holds?: boolean;
-  /** Told of every try that is repeated. */
-  readonly retried?: () => void;
-  /** Told of every failure of the store before it is waited out. Throws when it has lasted long enough. */
-  readonly failed?: (error: PawlError) => void;
+  /** Told of every try that is repeated, and why. Throws where it is not to be. */
+  readonly retried?: (why: unknown) => void;
 }
 
 /** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
@@ -51,11 +50,11 @@ export function holding(hold: Pick<Hold, "check">, stop?: AbortSignal): Guard {
 export function beforeClaim(hold: Pick<Hold, "check">, stop: AbortSignal, deps: Deps): Guard {
   const { lease } = timing(deps.settings);
   let since: number | undefined;
-  const failed = (error: PawlError) => {
+  const retried = (why: unknown) => {
     since ??= deps.clock.monotonic();
-    if (deps.clock.monotonic() - since >= lease) throw new StoreAway(error);
+    if (deps.clock.monotonic() - since >= lease) throw new StoreAway(why as PawlError);
   };
-  return Object.assign(holding(hold, stop), { failed });
+  return Object.assign(holding(hold, stop), { retried });
 }
 
 /** Nothing was claimed, and the message can go to another. */
@@ -81,6 +80,7 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
     stamps.add(own.stamp);
     try {
       const result = await replace(deps, next, current.revision);
+      endured(next.id, guard);
       if (result.kind === "written") {
         deps.bus.announce(next);
         return { kind: "written", stored: result.stored, answered: true };
@@ -104,6 +104,7 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
     guard();
     try {
       const result = await deps.store.create(task);
+      endured(task.id, guard);
       if (result.kind === "written") {
         deps.bus.announce(task);
         return { kind: "written", stored: { task, revision: result.revision }, answered: true };
@@ -133,7 +134,9 @@ export async function persist<T>(
   for (let failures = 0; ; ) {
     guard();
     try {
-      return await ask();
+      const answer = await ask();
+      endured(taskId, guard);
+      return answer;
     } catch (error) {
       failures = await endure(deps, error, failures, taskId, guard);
     }
@@ -155,6 +158,9 @@ async function replace(
     : result;
 }
 
+/** By who writes: what one of them waits for is said once, not at each of its requests. */
+const troubles = new WeakMap<Guard, Trouble>();
+
 /** Waits a while after an error that may pass, and throws any other. */
 export async function endure(
   deps: Deps,
@@ -165,14 +171,19 @@ export async function endure(
 ): Promise<number> {
   const refused = isPawlError(error, "store_refused");
   if (!isPawlError(error, "store_unavailable") && !(refused && guard.holds)) throw error;
-  if (failures % 20 === 0) {
-    const fields = { task: id, reason: messageOf(error) };
-    deps.log(refused ? "error" : "warn", refused ? "store.refused" : "store.unavailable", fields);
-  }
-  guard.failed?.(error);
-  guard.retried?.();
+  const own = troubles.get(guard) ?? trouble(deps);
+  troubles.set(guard, own);
+  const fields = { task: id, reason: messageOf(error) };
+  if (refused) own.met("store.refused", fields, { level: "error" });
+  else own.met("store.unavailable", fields);
+  guard.retried?.(error);
   await pause(deps, failures + 1);
   return failures + 1;
+}
+
+/** What was asked of the store was answered. */
+export function endured(id: string, guard: Guard): void {
+  troubles.get(guard)?.over("store.back", { task: id });
 }
 
 function wroteAny(task: Task, stamps: ReadonlySet<string>): boolean {

@@ -170,6 +170,13 @@ export const errorKinds = {
     meaning: "An API token lacks the scope that a request needs.",
     remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
   },
+  server_too_old: {
+    disposition: "retry",
+    meaning:
+      "The nats-server is older than 2.10. Such a server confirms acks before they are on disk, so messages that were done come back after a crash.",
+    remedy:
+      "Upgrade every nats-server of the cluster to 2.10 or newer. Nothing is asked of an older one; work goes on once a newer one is connected.",
+  },
   setting_invalid: {
     disposition: "fail",
     meaning: "A setting is missing, malformed, or contradicts another.",

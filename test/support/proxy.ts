@@ -7,6 +7,8 @@ export interface CuttingProxy extends AsyncDisposable {
   swallowReplies(on: boolean): void;
   /** Holds both directions back, as a network that went away without a word; what was held flows when it is back. */
   stall(on: boolean): void;
+  /** Changes what a NATS server says of itself in its greeting, from now on: those that are connected have heard it. */
+  greet(change: ((info: string) => string) | undefined): void;
   /** Resets all connections, and refuses new ones while on. */
   cut(on: boolean): void;
 }
@@ -18,6 +20,11 @@ export async function cuttingProxy(target: string): Promise<CuttingProxy> {
   let swallowing = false;
   let stalled = false;
   let refusing = false;
+  let greeting: ((info: string) => string) | undefined;
+  const heard = (chunk: Buffer) => {
+    const text = chunk.toString("latin1");
+    return greeting && text.includes("INFO {") ? Buffer.from(greeting(text), "latin1") : chunk;
+  };
   const server = createServer((client) => {
     if (refusing) return void client.resetAndDestroy();
     const upstream = connect({ host: hostname, port: Number(port) });
@@ -35,7 +42,7 @@ export async function cuttingProxy(target: string): Promise<CuttingProxy> {
     }
     client.on("data", (chunk) => upstream.write(chunk));
     upstream.on("data", (chunk) => {
-      if (!swallowing) client.write(chunk);
+      if (!swallowing) client.write(heard(chunk));
     });
     if (stalled) for (const socket of pair) socket.pause();
   });
@@ -59,6 +66,9 @@ export async function cuttingProxy(target: string): Promise<CuttingProxy> {
     stall: (on) => {
       stalled = on;
       for (const socket of [...pairs].flat()) on ? socket.pause() : socket.resume();
+    },
+    greet: (change) => {
+      greeting = change;
     },
     cut: (on) => {
       refusing = on;

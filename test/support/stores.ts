@@ -4,7 +4,7 @@ import type { Config, StoreKind } from "../../functions/config.ts";
 import { STORES } from "../../functions/config.ts";
 import { type Wired, wire } from "../../functions/wire.node.ts";
 import { type LocalNats, type LocalNatsOptions, startNats } from "../../infra/local/nats-server.ts";
-import type { Log, LogFields } from "../../shared/ports/log.ts";
+import type { Log, LogFields, LogLevel } from "../../shared/ports/log.ts";
 import { makeSettings, type Settings } from "../../shared/task/settings.ts";
 
 export const emulatorHost = inject("emulatorHost");
@@ -18,6 +18,7 @@ export function testNats(options: LocalNatsOptions = {}): Promise<LocalNats> {
 }
 
 export interface Logged {
+  readonly level: LogLevel;
   readonly event: string;
   readonly fields: LogFields;
 }
@@ -62,6 +63,6 @@ export function world(
 
 export async function wired(config: Config): Promise<Wired & { logged: Logged[] }> {
   const logged: Logged[] = [];
-  const log: Log = (_level, event, fields = {}) => void logged.push({ event, fields });
+  const log: Log = (level, event, fields = {}) => void logged.push({ level, event, fields });
   return Object.assign(await wire(config, log), { logged });
 }
