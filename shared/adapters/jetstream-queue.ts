@@ -10,15 +10,23 @@ import {
   type StreamConfig,
 } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import { messageOf, PawlError } from "../task/errors.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
+import {
+  cannotChange,
+  type Difference,
+  differences,
+  type Fields,
+  isEmpty,
+  isUnsafe,
+  listed,
+  shown,
+} from "./jetstream-drift.ts";
 import { apiCode, busError } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
 
 const NOT_FOUND = new Set([10014, 10059]);
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A work queue that loses nothing: no age, no eviction, and at most one message per task. */
 export function streamConfig(queue: Queue, settings: Settings) {
@@ -60,7 +68,10 @@ export function consumerConfig(settings: Settings) {
 const STREAM_FIXED = ["retention", "storage"];
 const CONSUMER_FIXED = ["ack_policy", "deliver_policy", "replay_policy", "max_waiting"];
 
-/** Creates what is missing, corrects what differs, reads back and compares. Returns what was changed. */
+/**
+ * Creates what is missing, corrects what differs, reads back and compares. Returns what was changed. Told to create only,
+ * it corrects what is unsafe about the consumer all the same.
+ */
 export async function ensureQueue(
   jsm: JetStreamManager,
   link: Link,
@@ -70,21 +81,23 @@ export async function ensureQueue(
 ): Promise<string[]> {
   const name = streamName(queue);
   const runner = consumerName(settings);
-  const stream = await ensure(link, `stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, how, {
+  const all = () => how === "correct";
+  const wanted = consumerConfig(settings);
+  const stream = await ensure(link, `stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, all, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
     update: async (config, there) => {
       // Copies are never given up: who asks for fewer may only be missing the setting.
-      const num_replicas = Math.max(config.num_replicas, Number(there.num_replicas));
+      const num_replicas = Math.max(config.num_replicas ?? 1, Number(there.num_replicas));
       return (await jsm.streams.update(name, { ...config, num_replicas })).config as unknown as Fields;
     },
   });
   const consumer = await ensure(
     link,
     `consumer ${runner} of ${name}`,
-    consumerConfig(settings),
+    wanted,
     CONSUMER_FIXED,
-    how,
+    (difference) => all() || isUnsafe(difference, wanted),
     {
       read: async () => (await jsm.consumers.info(name, runner)).config as unknown as Fields,
       add: async (config) => (await jsm.consumers.add(name, sent(config))).config as unknown as Fields,
@@ -93,6 +106,12 @@ export async function ensureQueue(
     },
   );
   return [...stream, ...consumer];
+}
+
+/** What is unsafe about a consumer, in words; empty where nothing is. */
+export function unsafeDrift(there: Fields, settings: Settings): string {
+  const wanted = consumerConfig(settings);
+  return listed(differences(wanted, there).filter((difference) => isUnsafe(difference, wanted)));
 }
 
 export const advisoriesName = ({ namespace }: Pick<Settings, "namespace">) =>
@@ -113,7 +132,7 @@ export async function ensureAdvisories(
     num_replicas: settings.replicas,
     allow_direct: false,
   } satisfies Partial<StreamConfig>;
-  return ensure(link, `stream ${name}`, config, STREAM_FIXED, "correct", {
+  return ensure(link, `stream ${name}`, config, STREAM_FIXED, () => true, {
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (wanted) => (await jsm.streams.add({ name, ...wanted })).config as unknown as Fields,
     update: async (wanted) => (await jsm.streams.update(name, wanted)).config as unknown as Fields,
@@ -126,20 +145,10 @@ function sent<Config extends object>(config: Config): Config {
   return Object.fromEntries(fields) as Config;
 }
 
-function isEmpty(value: unknown): boolean {
-  return (
-    value === undefined ||
-    value === 0 ||
-    value === "" ||
-    value === false ||
-    (Array.isArray(value) && value.length === 0)
-  );
-}
-
 interface Resource<Config> {
   read(): Promise<Fields>;
   add(config: Config): Promise<Fields>;
-  update(config: Config, there: Fields): Promise<Fields>;
+  update(config: Partial<Config>, there: Fields): Promise<Fields>;
 }
 
 async function ensure<Config extends object>(
@@ -147,63 +156,41 @@ async function ensure<Config extends object>(
   what: string,
   wanted: Config,
   fixed: readonly string[],
-  how: "correct" | "create",
+  isCorrected: (difference: Difference) => boolean,
   resource: Resource<Config>,
 ): Promise<string[]> {
-  let there: Fields | undefined;
+  let drift: Difference[] = [];
   try {
-    there = await link(() => resource.read());
-  } catch (error) {
-    if (!NOT_FOUND.has(apiCode(error) ?? 0)) throw failed(what, error);
-  }
-  try {
+    const there = await link(() => resource.read()).catch((error: unknown) => {
+      if (!NOT_FOUND.has(apiCode(error) ?? 0)) throw error;
+    });
     if (!there) {
       // Another process may create it between the two requests; adding the same again is no error.
       compare(what, wanted, await link(() => resource.add(wanted)));
       return [`created ${what}`];
     }
-    if (how === "create") return [];
-    const drift = differences(wanted, there);
+    drift = differences(wanted, there).filter(isCorrected);
     if (drift.length === 0) return [];
     const stuck = drift.filter(({ field }) => fixed.includes(field));
     if (stuck.length > 0) throw cannotChange(what, stuck);
-    const before = there;
-    compare(what, wanted, await link(() => resource.update(wanted, before)));
-    return drift.map(({ field, have, want }) => `corrected ${what}: ${field} was ${have}, is ${want}`);
+    const change = Object.fromEntries(drift.map(({ field, want }) => [field, want])) as Partial<Config>;
+    compare(what, change, await link(() => resource.update(change, there)));
   } catch (error) {
-    throw failed(what, error);
+    throw failed(
+      drift.length > 0 && !isPawlError(error) ? `${what}: ${listed(drift)}; correcting it` : what,
+      error,
+    );
   }
-}
-
-interface Difference {
-  readonly field: string;
-  readonly have: string;
-  readonly want: string;
-}
-
-/** The server leaves out fields that are empty or zero. */
-function differences(wanted: object, there: Fields): Difference[] {
-  const show = (value: unknown) => JSON.stringify(value) ?? "unset";
-  return Object.entries(wanted).flatMap(([field, want]) => {
-    const have = there[field];
-    const enough = field === "num_replicas" && (have as number) >= (want as number);
-    const same = show(have) === show(want) || (isEmpty(have) && isEmpty(want)) || enough;
-    return same ? [] : [{ field, have: show(have), want: show(want) }];
-  });
+  return drift.map(
+    ({ field, have, want }) =>
+      `corrected ${what}: ${field} was ${shown(field, have)}, is ${shown(field, want)}`,
+  );
 }
 
 /** Older servers silently drop fields they don't know, so what was echoed is compared too. */
 function compare(what: string, wanted: object, echoed: Fields): void {
   const left = differences(wanted, echoed);
   if (left.length > 0) throw cannotChange(what, left);
-}
-
-function cannotChange(what: string, drift: readonly Difference[]): PawlError {
-  const fields = drift.map(({ field, have, want }) => `${field} is ${have} and should be ${want}`);
-  return new PawlError(
-    "queue_drift",
-    `${what} can't be made to match: ${fields.join("; ")}. Drain it and set PAWL_GENERATION one higher, or delete it if it is empty`,
-  );
 }
 
 function failed(what: string, error: unknown): PawlError {

@@ -11,8 +11,9 @@ import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage
 import { messageOf, PawlError } from "../task/errors.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
+import type { Fields } from "./jetstream-drift.ts";
 import { headerMap, looks } from "./jetstream-look.ts";
-import { ensureAdvisories, ensureQueue } from "./jetstream-queue.ts";
+import { ensureAdvisories, ensureQueue, unsafeDrift } from "./jetstream-queue.ts";
 import { apiCode, busError, GONE, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
 
@@ -33,7 +34,10 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
     },
     publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
     lookup: (queue, taskId) => lookup(jsm, link, queue, taskId),
-    pull: (queue, waitMs) => pull(consumers, jsm, nc, link, queue, waitMs, settings),
+    pull: (queue, waitMs, drifted = () => {}) => {
+      const wrap = (message: JsMsg) => delivery(message, jsm, nc, link, settings, drifted);
+      return pull(consumers, link, queue, waitMs, wrap);
+    },
     state: async (queue) => {
       const runner = consumerName(queue);
       const info = await link(() => jsm.consumers.info(streamName(queue), runner)).catch((error: unknown) => {
@@ -159,12 +163,10 @@ function consumersOf(js: JetStreamClient, consumer: string): Consumers {
 
 function pull(
   consumers: Consumers,
-  jsm: JetStreamManager,
-  nc: NatsConnection,
   link: Link,
   queue: Queue,
   waitMs: number,
-  settings: Settings,
+  delivered: (message: JsMsg) => Delivery,
 ): Pull {
   const what = `Pulling from ${streamName(queue)}`;
   const cancelled = Promise.withResolvers<undefined>();
@@ -177,8 +179,7 @@ function pull(
       if (isCancelled) await messages.close();
       stopFetch = () => messages.close().catch(() => {});
       // Asked of the link once more: a reconnect since may have led to a server that is too old.
-      for await (const message of messages)
-        return link(async () => delivery(message, jsm, nc, link, settings));
+      for await (const message of messages) return link(async () => delivered(message));
       return undefined;
     } catch (error) {
       consumers.forget(streamName(queue));
@@ -204,6 +205,7 @@ function delivery(
   nc: NatsConnection,
   link: Link,
   settings: Settings,
+  drifted: (drift: string) => void,
 ): Delivery {
   const { info } = message;
   // The class has it, its interface leaves it out; an ack can be confirmed again only by a request to this subject.
@@ -228,8 +230,9 @@ function delivery(
     current: async () => {
       try {
         const now = await link(() => jsm.consumers.info(info.stream, info.consumer));
-        const ackWait = (now.config.ack_wait ?? 0) / 1_000_000;
-        return now.delivered.consumer_seq <= info.deliverySequence && ackWait >= settings.ackWait;
+        const drift = unsafeDrift(now.config as unknown as Fields, settings);
+        if (drift) drifted(drift);
+        return now.delivered.consumer_seq <= info.deliverySequence;
       } catch (error) {
         if (GONE.has(apiCode(error) ?? 0)) return false;
         throw busError(error, `Asking for consumer ${info.consumer} of ${info.stream}`);

@@ -52,7 +52,7 @@ export async function handle(
   const level =
     as === "left" || as === "store-away"
       ? "error"
-      : ["failed", "retry", "dead-letter", "in-doubt"].includes(as)
+      : ["failed", "retry", "dead-letter", "in-doubt", "abandoned"].includes(as)
         ? "warn"
         : "info";
   deps.log(level, "task.handled", {

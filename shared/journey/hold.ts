@@ -80,7 +80,7 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
       check();
       if (stopped.signal.aborted) return false;
       if (!(await delivery.current())) {
-        lose("the message was delivered again, or its ack_wait was cut");
+        lose("the message was delivered again");
         return false;
       }
       check();

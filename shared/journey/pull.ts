@@ -5,6 +5,7 @@ import { isPawlError, messageOf } from "../task/errors.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { type Deps, pause } from "./deps.ts";
 import { type Handled, handle } from "./handle.ts";
+import { mender } from "./mend.ts";
 import { trouble } from "./trouble.ts";
 
 /**
@@ -31,7 +32,8 @@ export async function pullLane(
 ): Promise<void> {
   let waiting: Pull | undefined;
   const away = trouble(deps);
-  const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT);
+  const drifted = mender(queue, deps);
+  const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);
   try {

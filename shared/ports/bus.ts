@@ -37,7 +37,7 @@ export interface Delivery {
   readonly deliveries: number;
   /** Postpones the redelivery. Confirmed also for a stale holder, so it proves nothing by itself. */
   working(): Promise<void>;
-  /** Whether this is still the consumer's newest delivery, under an ack_wait no shorter than configured. */
+  /** Whether this is still the consumer's newest delivery. */
   current(): Promise<boolean>;
   ack(): Promise<void>;
   nak(delayMs: number): Promise<void>;
@@ -103,13 +103,14 @@ export interface Bus {
   readonly name: string;
   /**
    * Creates the queue's stream and consumer if they are missing and, unless told to create only, corrects them to match.
-   * Returns what it changed.
+   * What is unsafe is corrected in any case. Returns what it changed.
    */
   ensure(queue: Queue, how?: "correct" | "create"): Promise<readonly string[]>;
   publish(queue: Queue, message: OutgoingMessage): Promise<PublishResult>;
   /** The task's message in the queue, asked of the stream's leader. */
   lookup(queue: Queue, taskId: string): Promise<StoredMessage | undefined>;
-  pull(queue: Queue, waitMs: number): Pull;
+  /** `drifted` is told, whenever the delivery is asked whether it is current, what is unsafe about the queue's consumer. */
+  pull(queue: Queue, waitMs: number, drifted?: (drift: string) => void): Pull;
   /** All queues of the namespace, also those of agents and generations that are no more. */
   queues(): Promise<Queue[]>;
   state(queue: Queue): Promise<QueueState>;

@@ -120,14 +120,22 @@ describe("deliver", () => {
     await deps.bus.close();
   });
 
-  test("a cut ack_wait and a removed consumer end the hold", async () => {
+  test("a cut ack_wait is told and ends no hold; a removed consumer does", async () => {
     const { deps, queue } = await busOn(nats, { ackWait: 10_000 });
     await deps.bus.ensure(queue);
     await deps.bus.publish(queue, message("a"));
-    const held = await next(deps, queue);
+    const drifts: string[] = [];
+    const held = await deps.bus.pull(queue, 2_000, (drift) => void drifts.push(drift)).delivery;
+    if (!held) throw new Error("nothing was delivered");
+    expect(await held.current()).toBe(true);
+    expect(drifts).toEqual([]);
     const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.update(streamName(queue), consumerName(queue), { ack_wait: nanos(2_000) });
-    expect(await held.current()).toBe(false);
+    const update = { ack_wait: nanos(2_000), max_deliver: 3, max_ack_pending: 2 };
+    await jsm.consumers.update(streamName(queue), consumerName(queue), update);
+    expect(await held.current()).toBe(true);
+    expect(drifts.join()).toMatch(
+      /ack_wait is 2s and should be 10s; max_deliver is 3 and should be 1000; max_ack_pending is 2 and should be 1/,
+    );
     await jsm.consumers.delete(streamName(queue), consumerName(queue));
     expect(await held.current()).toBe(false);
     // The first pull finds nobody answering, the next asks and learns that it is gone.

@@ -86,15 +86,33 @@ describe("ensure", () => {
     await deps.bus.close();
   });
 
-  test("told to create only, it corrects nothing; and copies are never given up", async () => {
+  test("told to create only, it corrects what is unsafe and leaves other versions' choices", async () => {
     const { deps, queue } = await busOn(nats);
     await deps.bus.ensure(queue);
     const jsm = await jetstreamManager(deps.nc);
-    await jsm.consumers.update(streamName(queue), consumerName(queue), { ack_wait: nanos(90_000) });
+    const [name, runner] = [streamName(queue), consumerName(queue)];
+    const consumer = async () => (await jsm.consumers.info(name, runner)).config;
+    await jsm.streams.update(name, { duplicate_window: nanos(1_000) });
+    await jsm.consumers.update(name, runner, { ack_wait: nanos(90_000), max_deliver: -1 });
     expect(await deps.bus.ensure(queue, "create")).toEqual([]);
-    expect((await jsm.consumers.info(streamName(queue), consumerName(queue))).config.ack_wait).toBe(
-      nanos(90_000),
-    );
+    expect(await consumer()).toMatchObject({ ack_wait: nanos(90_000), max_deliver: -1 });
+    await jsm.consumers.update(name, runner, { max_deliver: 7, max_ack_pending: 9 });
+    expect(await deps.bus.ensure(queue, "create")).toEqual([
+      `corrected consumer ${runner} of ${name}: max_deliver was 7, is 1000`,
+      `corrected consumer ${runner} of ${name}: max_ack_pending was 9, is 1`,
+    ]);
+    expect(await consumer()).toMatchObject({
+      ack_wait: nanos(90_000),
+      max_deliver: 1000,
+      max_ack_pending: 1,
+    });
+    // Later waits count too, and the first of them stands where ack_wait was.
+    await jsm.consumers.update(name, runner, { backoff: [nanos(60_000), nanos(1_000)] });
+    expect((await deps.bus.ensure(queue, "create")).join()).toContain("backoff was [1m, 1s], is []");
+    expect((await consumer()).backoff ?? []).toEqual([]);
+    await jsm.consumers.update(name, runner, { ack_wait: nanos(1_000) });
+    expect((await deps.bus.ensure(queue, "create")).join()).toContain("ack_wait was 1s, is 30s");
+    expect((await jsm.streams.info(name)).config.duplicate_window).toBe(nanos(1_000));
     await deps.bus.close();
   });
 

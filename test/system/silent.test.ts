@@ -29,7 +29,7 @@ test("an idle runner says that it is refused, or that its server is away, and wh
       .text()
       .split("\n")
       .filter((line) => line.includes(`"event":"${event}"`));
-  await runner.says(/"event":"run.started"/);
+  await runner.says(/"event":"queue.ensured"/);
   await nats.reload(users("other"));
   expect(await runner.says(/refuses the identity/)).toMatch(
     /"level":"warn","event":"nats.away".*Authorization Violation.*NATS_USER and NATS_PASSWORD/,
