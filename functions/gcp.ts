@@ -52,7 +52,7 @@ export function gcpFunction(answer: (request: Request) => Promise<Response>): vo
   });
 }
 
-/** The platform gives an instance no time between requests: the last one under way sends what would be sent in a moment. */
+/** The platform gives an instance no time between requests: the last one under way sends the wakes that are owed. */
 async function sendOwed(): Promise<void> {
   if (underWay.size <= 1) (await current?.catch(() => undefined))?.hurry();
 }

@@ -56,7 +56,7 @@ export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise
   );
 }
 
-/** Queues of these agents that still hold messages and get no more. Not those of a newer generation: its runners' own. */
+/** Queues of these agents that hold messages and get no more. A newer generation's are its own runners' affair. */
 export async function leftQueues(
   deps: Deps,
   agents: readonly Laned[],

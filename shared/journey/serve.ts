@@ -17,7 +17,7 @@ const SWEEP_EVERY = 60_000;
 
 const TOLD: ReadonlySet<HandledAs> = new Set(["failed", "dead-letter", "waiting", "in-doubt"]);
 
-/** All lanes of one agent, and what is left in those that went: queues made sure of, due tasks dispatched, messages handled. */
+/** All lanes of one agent, and what those that went have left: queues made sure of, tasks dispatched, messages handled. */
 export async function serve(
   name: string,
   agent: Agent,

@@ -139,7 +139,7 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   if (task.state !== "dispatched" && task.state !== "running") return false;
   if (await hasMessage(deps, task)) return false;
   if (task.state === "dispatched" && task.seq === undefined) {
-    // Its dispatcher died between the write and the publish: the same message, under the same Msg-Id, where it was to go.
+    // Its dispatcher died between the write and the publish: the same message, where it was to go, under the same Msg-Id.
     const sent = await publish(deps, { task, revision }, carrierOf(task, deps), msgIdOf(task), ONCE);
     if (sent.stoppedBy === undefined) deps.meter.count("requeued", { agent: task.agent });
     return sent.stoppedBy === undefined;

@@ -24,7 +24,7 @@ export interface Place {
  * "undone" says that a try certainly did not happen, "unsure" that it is over and nobody knows.
  */
 export type Entry = Said & {
-  /** When it was appended; those of older journals don't say. For people, and for how often a parent looks at a child. */
+  /** When it was appended; those of older journals don't say. For people, and for a parent's looks at its child. */
   readonly when?: Millis;
 };
 
