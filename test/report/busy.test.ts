@@ -9,8 +9,8 @@ import { submit } from "../../shared/journey/submit.ts";
 import { writers } from "../../shared/report/writers.ts";
 import { consumerName, streamName } from "../../shared/task/names.ts";
 import { total } from "../../shared/task/tally.ts";
-import { agentOf, type Bench, bench } from "../support/bench.ts";
-import { namesOf, reconciled } from "../support/reconciling.ts";
+import { agentOf, bench } from "../support/bench.ts";
+import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -21,8 +21,6 @@ afterAll(() => nats.stop());
 
 const echo = agentOf(() => "done");
 const never = new AbortController().signal;
-const ahead = (b: Bench, ms: number) =>
-  Object.assign(b.deps, { clock: { ...b.deps.clock, now: () => Date.now() + ms } });
 
 test("while a busy system goes on, nothing is unexplained, and nothing counts twice", async () => {
   await using b = await bench(nats, "nats-kv", echo);

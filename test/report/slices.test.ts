@@ -4,14 +4,13 @@ import type { StoreKind } from "../../functions/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import { readLedger } from "../../shared/journey/reports.ts";
-import type { TaskStore } from "../../shared/ports/store.ts";
+import { submit } from "../../shared/journey/submit.ts";
 import { writers } from "../../shared/report/writers.ts";
 import type { Task } from "../../shared/task/document.ts";
-import { PawlError } from "../../shared/task/errors.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { total } from "../../shared/task/tally.ts";
 import { agentOf, type Bench, bench } from "../support/bench.ts";
-import { inSlices, namesOf, reconciled } from "../support/reconciling.ts";
+import { ahead, inSlices, namesOf, patched, reconciled } from "../support/reconciling.ts";
 import { hasEmulator, testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -21,7 +20,6 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const HOUR = 3_600_000;
-const never = new AbortController().signal;
 const kinds = [
   { kind: "nats-kv" as const, here: true },
   { kind: "firestore-rest" as const, here: hasEmulator },
@@ -32,10 +30,6 @@ const stepper = agentOf(async ({ input, step, approval }) => {
   return step("s", () => 1);
 });
 
-const ahead = (b: Bench, ms: number) =>
-  Object.assign(b.deps, { clock: { ...b.deps.clock, now: () => Date.now() + ms } });
-const patched = (b: Bench, store: Partial<TaskStore>) =>
-  Object.assign(b.deps, { store: { ...b.deps.store, ...store } });
 const record = async (b: Bench, name: string) => (await b.deps.store.getRecord(name))?.text ?? "";
 const putRecord = async (b: Bench, name: string, text: string) => {
   const { store } = b.deps;
@@ -43,7 +37,7 @@ const putRecord = async (b: Bench, name: string, text: string) => {
     kind: "written",
   });
 };
-const away = () => Promise.reject(new PawlError("store_unavailable", "no answer"));
+const OTHER = "other";
 
 /** A second period in which every stage has something to do. */
 async function busyWeek(kind: StoreKind): Promise<Bench> {
@@ -51,21 +45,30 @@ async function busyWeek(kind: StoreKind): Promise<Bench> {
   ahead(b, -5 * HOUR);
   await b.submit({ waits: true }, { id: "old" });
   await b.drain();
+  // Settled in the first period, and its message is still there: an ack that was lost.
+  const other = { ...b.queue, agent: OTHER };
+  await b.deps.bus.ensure(other);
+  await submit(b.deps, { agent: OTHER, lanes: 1, id: "lag", input: {} });
+  const found = await b.deps.store.get("lag");
+  const settled = [
+    { queue: streamName(other), seq: 1, dispatch: 1, outcome: "completed", at: Date.now() } as const,
+  ];
+  const task = {
+    ...found?.task,
+    state: "completed",
+    updatedAt: Date.now(),
+    result: 1,
+    expiresAt: Date.now() + 1e10,
+    settled,
+  };
+  await b.deps.store.replace(task as Task, found?.revision ?? "");
   ahead(b, 0);
   await reconciled(b.deps);
   for (let i = 0; i < 9; i++) await b.submit({ i }, { id: `t${i}` });
   await b.drain();
-  // Settled, and its message is still there: an ack that was lost.
-  await b.submit({}, { id: "lag" });
-  const found = await b.deps.store.get("lag");
-  const settled = [
-    { queue: streamName(b.queue), seq: 11, dispatch: 1, outcome: "completed", at: Date.now() } as const,
-  ];
-  const task = { ...found?.task, state: "completed", result: 1, expiresAt: Date.now() + 1e10, settled };
-  await b.deps.store.replace(task as Task, found?.revision ?? "");
   // A message that somebody deleted: nothing explains it.
   await b.submit({}, { id: "gone" });
-  await (await jetstreamManager(b.deps.nc)).streams.deleteMessage(streamName(b.queue), 12);
+  await (await jetstreamManager(b.deps.nc)).streams.deleteMessage(streamName(b.queue), 11);
   ahead(b, HOUR / 2);
   return b;
 }
@@ -109,8 +112,9 @@ describe.each(kinds)("in slices, $kind", ({ kind, here }) => {
       if (slice === 1) plan = await record(b, "reconcile-progress");
     });
     expect(namesOf(done).sort()).toEqual([
-      `ack_lag ${streamName(b.queue)}#11`,
-      `unexplained ${streamName(b.queue)}#12`,
+      `ack_lag ${streamName({ ...b.queue, agent: OTHER })}#1`,
+      "orphan gone",
+      `unexplained ${streamName(b.queue)}#11`,
     ]);
     // Every slice has begun where no other one had, and no stage was entered twice.
     expect(places.length).toBeGreaterThan(5);
@@ -192,76 +196,6 @@ test("a walk over a stream is cut in its middle, goes on from there, and finds e
   expect(new Set(from).size).toBe(3);
   const { report } = await reconciled(b.deps);
   expect(total(report.agents).classes).toMatchObject({ queued: 1_300 - 64, unexplained: 64 });
-});
-
-test("a journal that can't be read ends nothing: it is named, also where each slice has time for one try", async () => {
-  await using b = await bench(nats, "nats-kv", stepper);
-  for (const id of ["a", "bad", "c"]) await b.submit({}, { id });
-  await b.drain();
-  const { getHead, get } = b.deps.store;
-  let tries = 0;
-  patched(b, { getHead: (id) => (id === "bad" && ++tries ? away() : getHead(id)) });
-  const done = await reconciled(b.deps);
-  expect(namesOf(done)).toEqual(["journal_missing bad"]);
-  expect(done.report.documents).toBe(3);
-  expect(tries).toBeLessThan(10);
-
-  for (const id of ["a", "bad", "c"]) await b.submit({}, { id });
-  tries = 0;
-  // Told to stop at each try.
-  let stop = new AbortController();
-  const stopping = () => {
-    tries++;
-    stop.abort();
-    return away();
-  };
-  patched(b, { getHead: (id) => (id === "bad" ? stopping() : getHead(id)) });
-  let calls = 0;
-  for (let isDone = false; !isDone; calls++) {
-    expect(calls).toBeLessThan(10);
-    stop = new AbortController();
-    const options = { repair: false, writers, slice: { goOn: () => {} } };
-    const again = await reconcile(b.deps, stop.signal, options);
-    if (again) expect(namesOf(again)).toEqual(["journal_missing bad"]);
-    isDone = again !== undefined;
-  }
-  expect(tries).toBe(3);
-
-  // It is the store that is away: nothing is said of any journal.
-  for (const id of ["a", "bad", "c"]) await b.submit({}, { id });
-  patched(b, { getHead: away, get: away });
-  let goesOn = 0;
-  const slice = { goOn: () => void goesOn++ };
-  expect(await reconcile(b.deps, never, { repair: false, writers, slice })).toBeUndefined();
-  expect(goesOn).toBe(0);
-  expect(b.deps.logged.map(({ event }) => event)).toContain("reconcile.cut");
-  await expect(reconcile(b.deps, never, { repair: false, writers })).rejects.toThrow("no answer");
-  patched(b, { getHead, get });
-  const last = await reconciled(b.deps);
-  expect(last.report.findings.named.filter(({ subject }) => subject !== "bad")).toEqual([]);
-  expect(b.deps.logged.filter(({ event }) => event === "reconcile.resumed").length).toBeGreaterThan(1);
-});
-
-test("a store that fails now and then costs a few tries, not the reconciliation", async () => {
-  await using b = await bench(nats, "nats-kv", stepper);
-  for (let i = 0; i < 8; i++) await b.submit({}, { id: `t${i}` });
-  await b.drain();
-  const { store } = b.deps;
-  let asked = 0;
-  const shaky = <T extends unknown[], R>(work: (...args: T) => Promise<R>) => {
-    return (...args: T): Promise<R> => (++asked % 3 === 0 ? (away() as Promise<R>) : work(...args));
-  };
-  patched(b, {
-    pageSize: 3,
-    list: shaky(store.list),
-    getHead: shaky(store.getHead),
-    getPart: shaky(store.getPart),
-    putPart: shaky(store.putPart),
-    putRecord: shaky(store.putRecord),
-  });
-  const done = await inSlices(b.deps, 12);
-  expect(namesOf(done)).toEqual([]);
-  expect(total(done.report.agents)).toMatchObject({ created: 8, completed: 8 });
 });
 
 test("one that was cut off long ago is finished as of then, and the rest is explained right after it", async () => {

@@ -1,7 +1,10 @@
 import { expect } from "vitest";
 import type { Wired } from "../../functions/wire.node.ts";
-import { type Reconciled, reconcile } from "../../shared/journey/reconcile-report.ts";
+import { reconcile } from "../../shared/journey/reconcile-report.ts";
+import type { Reconciled } from "../../shared/journey/reconcile-write.ts";
+import type { TaskStore } from "../../shared/ports/store.ts";
 import { writers } from "../../shared/report/writers.ts";
+import type { Bench } from "./bench.ts";
 
 /** A whole reconciliation. */
 export async function reconciled(deps: Wired, options: { repair?: boolean } = {}): Promise<Reconciled> {
@@ -27,6 +30,16 @@ export async function inSlices(
     if (slice > 500) throw new Error("it does not end");
     await between(slice);
   }
+}
+
+/** Sets the clock ahead, for what is to be long ago. */
+export function ahead({ deps }: Bench, ms: number): void {
+  Object.assign(deps, { clock: { ...deps.clock, now: () => Date.now() + ms } });
+}
+
+/** Replaces some of what the store does. */
+export function patched({ deps }: Bench, store: Partial<TaskStore>): void {
+  Object.assign(deps, { store: { ...deps.store, ...store } });
 }
 
 /** What was found, by kind and what it is about. */

@@ -1,0 +1,207 @@
+import { series } from "../task/counters.ts";
+import { type Findings, sorted } from "../task/findings.ts";
+import {
+  figuresOf,
+  monthOf,
+  type Operations,
+  type Report,
+  together,
+  verdictOf,
+  weekOf,
+} from "../task/report.ts";
+import { type Deps, pause } from "./deps.ts";
+import type { Account } from "./reconcile-account.ts";
+import { isAway, type Pace, TRIES } from "./reconcile-pace.ts";
+import { agentTallies, checkedSettings, queueReports } from "./reconcile-queues.ts";
+import {
+  type Format,
+  type Ledger,
+  LIST,
+  type Listed,
+  type Mark,
+  type Past,
+  partOf,
+  REPORTS,
+} from "./reports.ts";
+
+/** How a report is written in each form. */
+export type Writers = Readonly<Record<Exclude<Format, "json">, (report: Report) => string>>;
+
+export interface Reconciled {
+  readonly report: Report;
+  readonly listed: Listed;
+  readonly documents: number;
+}
+
+/** `isNew`: it was listed by this one, and nobody else tells people of it. */
+interface Written extends Reconciled {
+  readonly isNew: boolean;
+}
+
+const MOST_LISTED = 130;
+const MOST_PAST = 60;
+const PAST_CHARS = 200_000;
+const TRENDS = 12;
+
+/** Until it is in the list; another reconciliation of the same plan may have been faster, with the same report. */
+export async function writeReport(
+  pace: Pace,
+  result: Account,
+  findings: Findings,
+  writers: Writers,
+): Promise<Written> {
+  const { deps, stop } = pace;
+  const { plan } = result;
+  const span = { from: plan.from, to: plan.at };
+  for (let failures = 0; ; ) {
+    const record = await deps.store.getRecord(LIST);
+    const ledger: Ledger = record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
+    // By another one with the same plan; or this one comes late, and newer ones have gone on without it.
+    const isDone = ledger.lastRun === plan.run || (ledger.at ?? 0) >= plan.at;
+    const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
+    const own = reportOf(deps, result, findings, ledger.counts ?? {});
+    const listed: Listed[] = [];
+    for (const name of [weekOf(span), monthOf(span)]) {
+      const before = ledger.reports.find((one) => one.name === name);
+      if (isDone && before) {
+        listed.push(before);
+        continue;
+      }
+      const text = before && (await deps.store.getPart(REPORTS, partOf(before, "json")));
+      const report = together(text === undefined ? undefined : (JSON.parse(text) as Report), {
+        ...own,
+        name,
+      });
+      const figures = figuresOf(report);
+      const trends = [
+        ...weeks
+          .filter((one) => one.name !== name)
+          .slice(0, TRENDS - 1)
+          .reverse(),
+        { name, figures },
+      ];
+      const whole: Report = {
+        ...report,
+        trends: trends.map((one) => ({ name: one.name, figures: one.figures })),
+      };
+      const { line: verdict, ok } = verdictOf(whole);
+      const one: Listed = {
+        name,
+        from: whole.span.from,
+        to: whole.span.to,
+        verdict,
+        ok,
+        stamp: plan.run,
+        figures,
+      };
+      for (const [format, text] of Object.entries(texts(whole, writers)))
+        await deps.store.putPart(REPORTS, partOf(one, format as Format), text);
+      listed.push(one);
+    }
+    const [week] = listed as [Listed];
+    const { documents } = result;
+    // Where an answer was lost, the report in the list may be this one: rather told twice than not at all.
+    const isNew = !isDone || (failures > 0 && ledger.lastRun === plan.run);
+    const answer = { report: await readJson(deps, week), listed: week, documents, isNew };
+    if (isDone) return answer;
+    const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
+    const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
+    const next: Ledger = {
+      reports: reports.slice(0, MOST_LISTED),
+      at: plan.at,
+      lastRun: plan.run,
+      counts: plan.counts,
+      marks: marksOf(result),
+      past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
+    };
+    try {
+      const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
+      if (written.kind === "written") return answer;
+    } catch (error) {
+      if (!isAway(error) || ++failures === TRIES || stop.aborted) throw error;
+      await pause(deps, failures, stop);
+    }
+  }
+}
+
+export function reportOf(
+  deps: Deps,
+  result: Account,
+  findings: Findings,
+  countsBefore: Readonly<Record<string, number>>,
+): Report {
+  const { plan, documents, repairs } = result;
+  const span = { from: plan.from, to: plan.at };
+  return {
+    v: 1,
+    name: weekOf(span),
+    namespace: deps.settings.namespace,
+    store: deps.store.name,
+    span,
+    runs: 1,
+    documents,
+    agents: agentTallies(result),
+    queues: queueReports(result),
+    live: result.live,
+    findings: { counts: findings.counts, named: sorted(findings.named) },
+    repairs,
+    settings: checkedSettings(result, deps.settings),
+    operations: operationsOf(plan.counts, countsBefore),
+    trends: [],
+    writtenAt: deps.clock.now(),
+  };
+}
+
+function texts(report: Report, writers: Writers): Record<Format, string> {
+  return { json: JSON.stringify(report), md: writers.md(report), html: writers.html(report) };
+}
+
+async function readJson(deps: Deps, listed: Listed): Promise<Report> {
+  return JSON.parse((await deps.store.getPart(REPORTS, partOf(listed, "json"))) ?? "{}") as Report;
+}
+
+/** What the store was asked since the last time, by the functions' own count. */
+function operationsOf(
+  now: Readonly<Record<string, number>>,
+  before: Readonly<Record<string, number>>,
+): Operations {
+  const since = (name: string) => {
+    const key = series(`${name}_total`, {});
+    return Math.max(0, Math.round((now[key] ?? 0) - (before[key] ?? 0)));
+  };
+  return {
+    reads: since("store_reads"),
+    writes: since("store_writes"),
+    readMs: since("store_read_ms"),
+    writeMs: since("store_write_ms"),
+  };
+}
+
+function pastOf({ plan }: Account): Past {
+  return {
+    at: plan.at,
+    upTo: Object.fromEntries(plan.queues.map(({ stream, info }) => [stream, info.lastSeq])),
+  };
+}
+
+/** With very many queues, fewer of them: all of it must fit one document. */
+function fitting(past: readonly Past[]): readonly Past[] {
+  return JSON.stringify(past).length > PAST_CHARS ? fitting(past.slice(Math.ceil(past.length / 4))) : past;
+}
+
+/** Where the next one begins. */
+function marksOf({ plan, books }: Account): Record<string, Mark> {
+  const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
+  const marks = Object.fromEntries(
+    plan.queues.map(({ stream, info }) => [
+      stream,
+      {
+        createdAt: info.createdAt,
+        consumerCreatedAt: info.consumer.createdAt,
+        upTo: info.lastSeq,
+        open: books.get(stream)?.ranges("queued", "in_flight") ?? [],
+      },
+    ]),
+  );
+  return { ...Object.fromEntries(untouched), ...marks };
+}
