@@ -17,6 +17,15 @@ export type PullMode = "once" | "drain" | "idle" | "forever";
 /** A lost pull (its server restarted) costs at most this much idling. */
 const PULL_WAIT = 5_000;
 const DRAIN_WAIT = 1_000;
+/** A lane that was worked on and has brought nothing for so long has run empty. */
+export const EMPTIED = 10_000;
+
+/** What a lane tells whoever serves it. */
+export interface Told {
+  handled(handled: Handled): void;
+  /** Once, after the last message, or after the start. */
+  emptied(): void;
+}
 
 /**
  * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
@@ -28,9 +37,10 @@ export async function pullLane(
   mode: PullMode,
   stop: AbortSignal,
   deps: Deps,
-  onHandled: (handled: Handled) => void,
+  told: Told,
 ): Promise<void> {
   let waiting: Pull | undefined;
+  let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);
   const drifted = mender(queue, deps);
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
@@ -58,6 +68,10 @@ export async function pullLane(
       const { delivery } = pulled;
       if (!delivery) {
         if (mode === "idle") break;
+        if (workedAt !== undefined && deps.clock.monotonic() - workedAt >= EMPTIED) {
+          workedAt = undefined;
+          told.emptied();
+        }
         continue;
       }
       if (stop.aborted) {
@@ -68,8 +82,9 @@ export async function pullLane(
         if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
       };
       const handled = await handle(delivery, queue, agent, stop, deps, prefetch);
-      onHandled(handled);
+      told.handled(handled);
       if (handled.as === "store-away") await untilStoreAnswers(mode, stop, deps);
+      workedAt = deps.clock.monotonic();
       // Put back, it would come again at once.
       if (mode === "once" || handled.as === "too-short") break;
     }

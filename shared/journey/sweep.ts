@@ -41,6 +41,7 @@ export async function dispatchDue(
   // By the first of the lanes whose turn has come; each task is then measured by its own.
   const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf({ agent, lane }, deps)));
   const turn = Math.max(0, ...(await Promise.all(all)));
+  const orphans = Math.min(turn, now - dispatchTimeout) + ORPHAN_AFTER;
   const isOverdue = async (task: Dispatched | Running) =>
     now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(task, deps)));
   let isAway = false;
@@ -67,8 +68,8 @@ export async function dispatchDue(
     ],
     ["in_doubt", now, told],
     ["failed", now, told],
-    ["dispatched", turn + ORPHAN_AFTER, (stored) => restore(deps, stored)],
-    ["running", turn + ORPHAN_AFTER, (stored) => restore(deps, stored)],
+    ["dispatched", orphans, (stored) => restore(deps, stored)],
+    ["running", orphans, (stored) => restore(deps, stored)],
   ];
   /** Of those with a message, only the ones whose turn has come cost a look. */
   const isWorth = async ({ task }: Stored) =>
@@ -80,7 +81,7 @@ export async function dispatchDue(
     // By pages: behind a hundred that only wait in their queue there may be one whose message is lost.
     const seen = new Set<string>();
     for (let after = 0, page: Stored[] = []; after === 0 || page.length === PAGE; ) {
-      page = await deps.store.due(agent, state, { after, until: Math.min(now, until) }, PAGE);
+      page = await deps.store.due(agent, state, { after, until }, PAGE);
       const fresh = page.filter(({ task }) => !seen.has(task.id));
       for (const { task } of fresh) seen.add(task.id);
       await inParallel(fresh, async (stored) => {
@@ -133,6 +134,23 @@ export function isStranded({ messages, pending, inFlight }: QueueInfo): boolean 
   return messages > pending + inFlight;
 }
 
+/**
+ * Looks after one task whose message somebody has just let go of: another may have been published by hand in its place,
+ * and settled. Without a message only a sweep would find the task, a minute or two later. One that is held is its
+ * holder's, who comes here when it loses it.
+ */
+export async function rescue(deps: Deps, id: string): Promise<void> {
+  try {
+    const stored = await deps.store.get(id);
+    if (!stored) return;
+    const isHeld = stored.task.state === "running" && (await deps.bus.isHeld(stored.task.token));
+    if (!isHeld && (await restore(deps, stored))) deps.log("warn", "message.restored", { task: id });
+  } catch (error) {
+    // Left to the sweep.
+    deps.log("warn", "dispatch.failed", { task: id, reason: messageOf(error) });
+  }
+}
+
 /** A task whose message is gone, or was never published. */
 async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   const { task, revision } = stored;
@@ -140,9 +158,9 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   if (await hasMessage(deps, task)) return false;
   if (task.state === "dispatched" && task.seq === undefined) {
     // Its dispatcher died between the write and the publish: the same message, where it was to go, under the same Msg-Id.
-    const sent = await publish(deps, { task, revision }, carrierOf(task, deps), msgIdOf(task), ONCE);
-    if (sent.stoppedBy === undefined) deps.meter.count("requeued", { agent: task.agent });
-    return sent.stoppedBy === undefined;
+    const isSent = await republish(deps, { task, revision });
+    if (isSent) deps.meter.count("requeued", { agent: task.agent });
+    return isSent;
   }
   const queue = queueOf(task, deps);
   const isSame = (other: Task) =>
@@ -158,6 +176,21 @@ async function restore(deps: Deps, stored: Stored): Promise<boolean> {
   deps.meter.count("requeued", { agent: task.agent });
   await send(deps, written.stored);
   return true;
+}
+
+/** Under its own Msg-Id; or under the next, where that one is still remembered though its message is gone. */
+async function republish(deps: Deps, stored: Stored & { task: Dispatched }): Promise<boolean> {
+  const { task } = stored;
+  try {
+    const patience = { ...ONCE, retryIn: 0 };
+    const sent = await publish(deps, stored, carrierOf(task, deps), msgIdOf(task), patience);
+    return sent.stoppedBy === undefined;
+  } catch (error) {
+    if (!isPawlError(error, "msg_id_taken")) throw error;
+    // The publish has taken it back.
+    const now = await deps.store.get(task.id);
+    return now !== undefined && (await dispatch(deps, now, ONCE));
+  }
 }
 
 /** In the queue that the document names: one that is no longer published to is drained, not forgotten. */
