@@ -72,7 +72,7 @@ export async function deploy(
 ): Promise<Deployed> {
   const { target, dryRun } = options;
   const kind = kindOf(name);
-  const warnings = checkSettings(platform, dryRun);
+  const warnings = [...checkSettings(platform, dryRun), ...unwoken(kind, platform)];
   for (const warning of warnings) tell(`! ${warning}`);
   const missing = dryRun ? [] : await platform.missing({ function: name, commands });
   if (missing.length > 0) throw new PawlError("deploy_incomplete", missing.join("\n"));
@@ -106,6 +106,14 @@ function checkSettings({ settings, secrets, source }: Platform, dryRun: boolean)
     ...Object.fromEntries(secrets.map((name) => [name, STAND_IN[name] ?? "x".repeat(32)])),
   });
   return placeholders;
+}
+
+/** A reconciliation that needs longer than one invocation, or is cut off, goes on when it is woken. */
+function unwoken(kind: FunctionKind, { settings, source }: Platform): string[] {
+  if (settings.PAWL_WAKE_URL || (kind !== "reconcile" && kind !== "dispatch")) return [];
+  return [
+    `PAWL_WAKE_URL is not in ${source}: a reconciliation that is cut off goes on only the next Monday. docs/deploy.md says how to set it`,
+  ];
 }
 
 /** Values of secrets stay where they are; these only tell the checks that they will be there. */

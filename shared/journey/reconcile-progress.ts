@@ -35,6 +35,8 @@ interface Progress {
   readonly touched: number;
   /** Differs in every write: an answer that was lost is recognised by it. */
   readonly stamp: string;
+  /** Whoever was at it has ended: somebody is to go on. */
+  readonly isLeft?: boolean;
   readonly plan?: Plan;
   /** What was found out up to this place: its parts are stored beside the tasks. */
   readonly kept?: Kept;
@@ -67,7 +69,7 @@ export async function planOrResume(pace: Pace): Promise<Begun> {
   // A plan of before the last report has nothing left to say.
   if (found && left && plan && plan.at > (ledger.at ?? 0)) {
     const place = isPlace(left.place) ? left.place : FIRST;
-    const revision = await write(pace, { ...left, place }, found.revision);
+    const revision = await write(pace, { ...left, place, isLeft: false }, found.revision);
     const { kept } = left;
     // Refused: another one is about to go on with it too, or has.
     return revision === undefined ? planOrResume(pace) : { plan, place, revision, ...(kept && { kept }) };
@@ -112,6 +114,7 @@ export async function keep(
   account: Account,
   place: Place,
   before: { readonly kept?: Kept | undefined; readonly revision: string },
+  isLeft: boolean,
 ): Promise<{ kept: Kept; revision: string } | undefined> {
   const { plan } = account;
   const save = uniqueToken();
@@ -119,7 +122,7 @@ export async function keep(
   const texts = splitText(textOf(account, save));
   for (const [i, text] of texts.entries()) await pace.deps.store.putPart(REPORTS, partName(slot, i), text);
   const kept: Kept = { save, slot, parts: texts.length };
-  const revision = await write(pace, { place, plan, kept }, before.revision);
+  const revision = await write(pace, { place, plan, kept, isLeft }, before.revision);
   return revision === undefined ? undefined : { kept, revision };
 }
 
@@ -141,13 +144,19 @@ export async function close(pace: Pace, { run }: Plan): Promise<void> {
 
 /** Much longer than any reconciliation goes without a save. */
 const ABANDONED_AFTER = 5 * 60_000;
+/** Long enough for a function to be woken by the slice before. */
+const NOT_WOKEN_AFTER = 60_000;
 
-/** Whether a reconciliation was cut off and nobody is at it: killed, or its call of itself was lost. */
+/**
+ * Whether a reconciliation was cut off and nobody is at it: killed, or its call of itself was lost or refused. Cloudflare
+ * refuses the sixteenth in a row of Workers that call each other.
+ */
 export async function isAbandoned(deps: Pick<Deps, "store" | "clock">): Promise<boolean> {
   const found = await deps.store.getRecord(PROGRESS);
   if (!found) return false;
-  const { place, touched, plan } = JSON.parse(found.text) as Progress;
-  if (place === "done" || deps.clock.now() - touched < ABANDONED_AFTER) return false;
+  const { place, touched, isLeft, plan } = JSON.parse(found.text) as Progress;
+  const patience = isLeft ? NOT_WOKEN_AFTER : ABANDONED_AFTER;
+  if (place === "done" || deps.clock.now() - touched < patience) return false;
   // Dead between its last two writes it has nothing left to do.
   return plan === undefined || plan.at > ((await readLedger(deps.store)).at ?? 0);
 }

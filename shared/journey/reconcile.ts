@@ -60,14 +60,15 @@ export async function account(pace: Pace, options: AccountOptions = {}): Promise
       place = step === "over" ? { stage: following(stage) } : { stage, ...step };
       // Before anything is mended: whoever goes on after a crash must still know what was found.
       const isToMend = place.stage === "acks" && stage === "lags" && repair && isStuck(result);
-      if (isToMend || saving.isDue()) await saving.save(place);
+      const isOver = pace.isOver();
+      if (isToMend || isOver || saving.isDue()) await saving.save(place, isOver);
       if (goOn && saving.isTaken()) return undefined;
-      if (!pace.isOver()) continue;
+      if (!isOver) continue;
       goOn?.();
       return undefined;
     }
   } catch (error) {
-    if (isAway(error)) await saving.save(place).catch(() => {});
+    if (isAway(error)) await saving.save(place, true).catch(() => {});
     throw error;
   }
   return result;
@@ -88,11 +89,11 @@ function savingOf(pace: Pace, result: Account, begun: Begun | undefined, every: 
       pace.isOver() || result.documents - documents >= often || clock.monotonic() - savedAt >= SAVE_AFTER,
     /** Another one goes on from the same plan: it has the record. */
     isTaken: () => begun !== undefined && last === undefined,
-    save: async (place: Place): Promise<void> => {
+    save: async (place: Place, isLeft: boolean): Promise<void> => {
       documents = result.documents;
       savedAt = clock.monotonic();
       const before = last;
-      if (before) last = await keep(pace, result, place, before);
+      if (before) last = await keep(pace, result, place, before, isLeft);
     },
   };
 }

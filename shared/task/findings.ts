@@ -77,7 +77,8 @@ export const findingKinds = {
   },
   journal_missing: {
     severity: "look",
-    meaning: "A task's document says that it has a journal, and there is none, or a shorter one.",
+    meaning:
+      "A task's document says that it has a journal, and there is none, or a shorter one, or it can't be read though the store answers.",
     did: "Nothing.",
     todo: "Find out who removed it. If the task is live, its steps are run again.",
   },

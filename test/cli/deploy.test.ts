@@ -62,6 +62,7 @@ describe.each(TARGETS)("--dry-run from a clean clone with no accounts: %s", (tar
       );
     }
     const cron = { echo: "* * * * *", dispatch: "* * * * *", reconcile: "0 6 * * 1", api: undefined }[name];
+    expect(out.includes("PAWL_WAKE_URL is not in")).toBe(name === "dispatch" || name === "reconcile");
     if (cron) expect(out).toContain(`'${cron}'`);
     else expect(out).not.toMatch(/--triggers|scheduler/);
   });

@@ -37,7 +37,10 @@ async function doors() {
   };
 }
 
-test("Workers: out of time it wakes itself; killed, it is woken by dispatch: both in the same week", async () => {
+test.each([
+  ["killed", [600_000, { isLeft: false }]],
+  ["with nobody woken by its last slice", [90_000, { isLeft: true }]],
+] as const)("Workers: out of time it wakes itself; %s, dispatch does", async (_, when) => {
   await using nats = await testNats();
   const w = world(nats, "nats-kv", { stopGrace: 1_000, requestTimeout: 1_000 });
   await using deps = await wired(w.config);
@@ -62,16 +65,19 @@ test("Workers: out of time it wakes itself; killed, it is woken by dispatch: bot
   await post(dispatch.url);
   expect(s.woken).toHaveLength(1);
 
-  // Cut off, and nobody is woken.
+  // Cut off, and nobody is woken. Each time it is as if its last word had been so long ago.
   expect(await reconcile(deps, AbortSignal.abort(), { repair: false, writers })).toBeUndefined();
-  await post(dispatch.url);
-  // It was there a moment ago.
+  const dispatchedAfter = async (ms: number, more: object) => {
+    const left = await progress();
+    const aged = { ...(JSON.parse(left?.text ?? "") as object), touched: Date.now() - ms, ...more };
+    await deps.store.putRecord("reconcile-progress", JSON.stringify(aged), left?.revision);
+    await post(dispatch.url);
+  };
+  await dispatchedAfter(0, {});
+  // Somebody may be at it.
+  await dispatchedAfter(90_000, { isLeft: false });
   expect(s.woken).toHaveLength(1);
-  const left = await progress();
-  const { touched, ...rest } = JSON.parse(left?.text ?? "") as { touched: number };
-  const killed = JSON.stringify({ ...rest, touched: touched - 600_000 });
-  await deps.store.putRecord("reconcile-progress", killed, left?.revision);
-  await post(dispatch.url);
+  await dispatchedAfter(...when);
   await until("it is done", isClosed);
   expect(s.woken).toEqual(["/reconcile/run", "/reconcile/run"]);
   expect(dispatch.log()).toContain("reconcile.abandoned");
