@@ -40,16 +40,20 @@ export function world(
   const namespace = `t${randomUUID().slice(0, 8)}`;
   const settings = makeSettings({ namespace, ...given });
   const project = `p-${namespace}`;
-  const config: Config = {
+  return worldOf(nats, {
     settings,
     nats: { url: nats.url },
     store,
     ...(store !== "nats-kv" && { project, emulatorHost: host }),
-  };
+  });
+}
+
+export function worldOf(nats: LocalNats, config: Config): TestWorld {
+  const { settings, store, project = "", emulatorHost: host = "" } = config;
   const env = {
     NATS_URL: nats.url,
     PAWL_STORE: store,
-    PAWL_NAMESPACE: namespace,
+    PAWL_NAMESPACE: settings.namespace,
     PAWL_ACK_WAIT: `${settings.ackWait}ms`,
     PAWL_DUPLICATE_WINDOW: `${settings.duplicateWindow}ms`,
     PAWL_RETENTION: `${settings.retention}ms`,

@@ -1,0 +1,45 @@
+import type { Wired } from "../../functions/wire.node.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
+import type { Bus } from "../../shared/ports/bus.ts";
+import type { TaskStore } from "../../shared/ports/store.ts";
+import { defaults } from "../../shared/task/settings.ts";
+import { type Logged, type TestWorld, wired, worldOf } from "./stores.ts";
+import { patiently } from "./until.ts";
+
+const PATIENT = 15_000;
+
+/** The same world for those who hold no lease, so that a slow answer costs them nothing. */
+export function calm({ nats, config }: TestWorld): TestWorld {
+  const { ackWait } = defaults;
+  return worldOf(nats, { ...config, settings: { ...config.settings, ackWait, requestTimeout: PATIENT } });
+}
+
+/** For the test itself, which looks on while processes with short leases are killed: nothing that it asks is cut short. */
+export async function observer(w: TestWorld): Promise<Wired & { logged: Logged[] }> {
+  const { settings } = w.config;
+  const deps = await wired(calm(w).config);
+  // The queues are made as the processes under test want them.
+  const bus = await jetstreamBus(deps.nc, { ...settings, requestTimeout: PATIENT });
+  return Object.assign(deps, { settings, store: patientStore(deps.store), bus: patientBus(bus) });
+}
+
+function patientStore(store: TaskStore): TaskStore {
+  return {
+    ...store,
+    get: (...args) => patiently(() => store.get(...args)),
+    list: (...args) => patiently(() => store.list(...args)),
+    getHead: (...args) => patiently(() => store.getHead(...args)),
+    getPart: (...args) => patiently(() => store.getPart(...args)),
+    getRecord: (...args) => patiently(() => store.getRecord(...args)),
+  };
+}
+
+function patientBus(bus: Bus): Bus {
+  return {
+    ...bus,
+    ensure: (...args) => patiently(() => bus.ensure(...args)),
+    lookup: (...args) => patiently(() => bus.lookup(...args)),
+    state: (...args) => patiently(() => bus.state(...args)),
+    inspect: (...args) => patiently(() => bus.inspect(...args)),
+  };
+}
