@@ -4,9 +4,10 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { DuplicateLayer } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { published, total } from "../../shared/task/tally.ts";
+import { observer } from "../support/observer.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
 import { notes, pawl, type Runner, recordFile } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const TASKS = 60;
@@ -16,7 +17,7 @@ const LANES = 2;
 test("a chaotic run: the report's numbers are those that publishers and handlers counted themselves", async () => {
   await using nats = await testNats();
   const w = world(nats, "nats-kv", { ackWait: 1_000, duplicateWindow: 700, crashLimit: 100 });
-  await using deps = await wired(w.config);
+  await using deps = await observer(w);
   const { namespace, generation } = w.config.settings;
   const queues = Array.from({ length: LANES }, (_, lane) => ({
     namespace,

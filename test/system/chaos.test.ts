@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { submit } from "../../shared/journey/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { freeze } from "../support/freeze.ts";
+import { observer } from "../support/observer.ts";
 import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { testNats, world } from "../support/stores.ts";
 import { allCompleted } from "../support/until.ts";
 
 const TASKS = 500;
@@ -43,7 +44,7 @@ function overlaps(of: readonly Execution[]): Execution[][] {
 test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlapped, every sequence settled", async () => {
   await using nats = await testNats();
   const w = world(nats, "nats-kv", { ackWait: 1_000, crashLimit: 50 });
-  await using deps = await wired(w.config);
+  await using deps = await observer(w);
   const { namespace } = w.config.settings;
   const file = await recordFile();
   const queues: Queue[] = Array.from({ length: LANES }, (_, lane) => ({

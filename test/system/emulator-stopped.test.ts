@@ -3,8 +3,9 @@ import { startEmulator } from "../../infra/local/emulator.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { timing } from "../../shared/task/settings.ts";
 import { freeze } from "../support/freeze.ts";
+import { observer } from "../support/observer.ts";
 import { notes, pawl, recordFile } from "../support/runners.ts";
-import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
+import { hasEmulator, testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -17,7 +18,7 @@ describe.each(["firestore", "firestore-rest"] as const)("%s: the emulator stoppe
       await using emulator = await startEmulator({ ...process.env, FIRESTORE_EMULATOR_HOST: "" });
       if (!emulator?.pid) throw new Error("no emulator of our own");
       const w = world(nats, store, {}, emulator.host);
-      await using deps = await wired(w.config);
+      await using deps = await observer(w);
       const file = await recordFile();
       await deps.bus.ensure({
         namespace: w.config.settings.namespace,

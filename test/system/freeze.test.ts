@@ -3,8 +3,9 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { hearWords } from "../support/acks.ts";
 import { freeze } from "../support/freeze.ts";
+import { observer } from "../support/observer.ts";
 import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import { stores, testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 let nats: LocalNats;
@@ -24,7 +25,7 @@ describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", (
     { name: "between the completion write and the ack", at: "before:ack", wake: "completed" },
   ])("$name", async ({ at, wake }) => {
     const w = world(nats, kind, { ackWait: ACK_WAIT });
-    await using deps = await wired(w.config);
+    await using deps = await observer(w);
     const file = await recordFile();
     const env = { TEST_RECORD: file, PAWL_DRILL_RESUME: "1" };
     const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };

@@ -3,8 +3,9 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { agentOf, bench } from "../support/bench.ts";
 import { disturbed } from "../support/disturb.ts";
+import { observer } from "../support/observer.ts";
 import { notes, pawl, recordFile } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 let nats: LocalNats;
@@ -15,7 +16,7 @@ afterAll(() => nats.stop());
 
 test("a process that dies after every step gets on: each step once, and progress is no crash loop", async () => {
   const w = world(nats, "nats-kv", { ackWait: 1_000, crashLimit: 2 });
-  await using deps = await wired(w.config);
+  await using deps = await observer(w);
   const file = await recordFile();
   const { namespace, generation } = w.config.settings;
   await deps.bus.ensure({ namespace, agent: "stepper", lane: 0, generation });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
+import { observer } from "../support/observer.ts";
 import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import { stores, testNats, world } from "../support/stores.ts";
 
 /**
  * What is left of a task whose runner was killed with SIGKILL at each boundary, after the next runner came.
@@ -29,7 +30,7 @@ afterAll(() => nats.stop());
 describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
   test.skipIf(!here).each(boundaries)("at $at", async ({ at, fence, executions, starts, skipped }) => {
     const w = world(nats, kind, { ackWait: 3_000 });
-    await using deps = await wired(w.config);
+    await using deps = await observer(w);
     const file = await recordFile();
     const env = { TEST_RECORD: file };
     const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
