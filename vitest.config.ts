@@ -19,7 +19,9 @@ export default defineConfig({
     // Most of them wait for servers and leases, so more files than cores make progress at once.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Patience for a machine that has other work to do: only what hangs takes as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });

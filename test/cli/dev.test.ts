@@ -65,4 +65,4 @@ test("everything runs: woken by a submit and by cron, rebuilt on change; Ctrl-C 
   await expect(fetch(ready.urls.hello as string)).rejects.toThrow();
   const { port, hostname } = new URL(ready.env.NATS_URL as string);
   await expect(fetch(`http://${hostname}:${port}`)).rejects.toThrow();
-}, 120_000);
+});

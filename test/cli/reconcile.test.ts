@@ -61,4 +61,4 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
     expect((await run(...wrong)).code, wrong.join(" ")).toBe(2);
   for (const command of ["reconcile", "report", "demo"])
     expect((await run(command, "--help")).text).toMatch(/Example:/);
-}, 120_000);
+});

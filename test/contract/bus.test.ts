@@ -102,16 +102,16 @@ describe("deliver", () => {
   });
 
   test("a heartbeat postpones the redelivery; the newest delivery alone is current", async () => {
-    const { deps, queue } = await busOn(nats, { ackWait: 1_000 });
+    const { deps, queue } = await busOn(nats, { ackWait: 3_000 });
     await deps.bus.ensure(queue);
     await deps.bus.publish(queue, message("a"));
     const first = await next(deps, queue);
     for (let beat = 0; beat < 5; beat++) {
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await new Promise((resolve) => setTimeout(resolve, 800));
       await first.working();
       expect(await first.current()).toBe(true);
     }
-    const second = await next(deps, queue, 5_000);
+    const second = await next(deps, queue);
     expect(second).toMatchObject({ redelivered: true, seq: first.seq });
     expect(await first.current()).toBe(false);
     expect(await second.current()).toBe(true);
@@ -146,7 +146,7 @@ describe("deliver", () => {
 
   test("an ack whose reply was lost is confirmed when it is repeated", async () => {
     await using proxy = await cuttingProxy(nats.url);
-    const { config } = world(nats, "nats-kv", { requestTimeout: 300 });
+    const { config } = world(nats, "nats-kv", { requestTimeout: 1_000 });
     const deps = await wire({ ...config, nats: { url: proxy.url } }, () => {});
     const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
     await deps.bus.ensure(queue);
@@ -155,14 +155,11 @@ describe("deliver", () => {
     proxy.swallowReplies(true);
     await expect(held.ack()).rejects.toMatchObject({ code: "bus_unavailable" });
     proxy.swallowReplies(false);
-    await until(
-      "the ack is confirmed",
-      () =>
-        held.ack().then(
-          () => true,
-          () => false,
-        ),
-      10_000,
+    await until("the ack is confirmed", () =>
+      held.ack().then(
+        () => true,
+        () => false,
+      ),
     );
     await until("the queue is empty", async () => {
       const state = await deps.bus.state(queue).catch(() => undefined);
@@ -173,7 +170,7 @@ describe("deliver", () => {
 
   test("a request whose connection breaks fails at once, and the next one goes out when it is back", async () => {
     await using proxy = await cuttingProxy(nats.url);
-    const { config } = world(nats, "nats-kv", { requestTimeout: 10_000 });
+    const { config } = world(nats, "nats-kv", { requestTimeout: 19_000 });
     const deps = await wire({ ...config, nats: { url: proxy.url } }, () => {});
     const queue = { namespace: config.settings.namespace, agent: "a", lane: 0, generation: 1 };
     await deps.bus.ensure(queue);
@@ -195,7 +192,7 @@ describe("deliver", () => {
       proxy.stall(false);
       proxy.cut(false);
       await again;
-      expect(Date.now() - begun).toBeLessThan(5_000);
+      expect(Date.now() - begun).toBeLessThan(15_000);
     }
     await deps.bus.close();
   });

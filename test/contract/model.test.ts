@@ -12,11 +12,11 @@ const failure = (work: Promise<unknown>) =>
   );
 
 test("a slow answer is waited for as long as it says something", async () => {
-  await using model = await startModel(() => ({ ...text("slow and whole"), pause: 100 }) as Reply);
-  const client = anthropic({ apiKey: "k", baseUrl: model.url, silence: 300 });
+  await using model = await startModel(() => ({ ...text("slow and whole"), pause: 400 }) as Reply);
+  const client = anthropic({ apiKey: "k", baseUrl: model.url, silence: 2_000 });
   const begun = Date.now();
   const turn = await client.turn(request, never);
-  expect(Date.now() - begun).toBeGreaterThan(500);
+  expect(Date.now() - begun).toBeGreaterThan(2_000);
   expect(turn).toMatchObject({ content: [{ type: "text", text: "slow and whole" }], stopReason: "end_turn" });
 });
 

@@ -260,7 +260,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     const { config } = world(
       isKv ? own : nats,
       kind,
-      { requestTimeout: 400 },
+      { requestTimeout: 1_000 },
       isKv ? emulatorHost : dead.host,
     );
     const deps = await wired(config);
@@ -274,7 +274,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     ]) {
       await expect(work()).rejects.toMatchObject({ code: "store_unavailable" });
     }
-    expect(Date.now() - begun).toBeLessThan(3_000);
+    expect(Date.now() - begun).toBeLessThan(15_000);
     if (isKv) process.kill(own.pid, "SIGCONT");
     await deps[Symbol.asyncDispose]();
   });

@@ -72,11 +72,13 @@ describe.each(stores)("$kind", ({ kind, here }) => {
 test("a task for later is dispatched when it is due, not before", async () => {
   await using s = await apiStage(nats);
   const token = await s.token("ann");
-  const at = new Date(Date.now() + 1_500).toISOString();
+  const { clock } = s.deps;
+  const at = new Date(clock.now() + 600_000).toISOString();
   const made = await s.call(token, "POST", "/v1/tasks", { agent: "tested", input: {}, at });
   expect(made.body).toMatchObject({ kind: "accepted", state: "scheduled" });
   await s.drain();
   expect((await s.task(made.body.id as string)).state).toBe("scheduled");
+  Object.assign(s.deps, { clock: { ...clock, now: () => clock.now() + 600_000 } });
   await until("it is done", async () => {
     await s.drain();
     return (await s.task(made.body.id as string)).state === "completed";

@@ -7,6 +7,7 @@ import { readReport } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
+import { observer } from "../support/observer.ts";
 import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -31,7 +32,7 @@ async function countingNats() {
 async function stage(target: Target, vars: Record<string, string> = {}, given = {}) {
   const { nats, count } = await countingNats();
   const w = world(nats, "nats-kv", given);
-  const deps = await wired(w.config);
+  const deps = await observer(w);
   await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
   const deployed = await deploy(await out.build("walker", target), varsOf(w, target, vars));
   const outside = await witness();
@@ -65,10 +66,12 @@ test("Workers: one connection per invocation, closed at its end, also when it fa
 
 test("Workers: asked to answer at once it does, and works on", async () => {
   await using s = await stage("cloudflare");
-  await s.walk("t", { steps: 2, ms: 300 });
+  await s.walk("t", { steps: 2 });
+  const first = s.outside.hold(/t\/0$/);
   const answer = await post(s.deployed.url, { prefer: "respond-async" });
   expect([answer.status, await answer.json()]).toEqual([202, { accepted: true }]);
   expect(await s.state("t")).not.toBe("completed");
+  first.letGo();
   await until("t is completed", async () => (await s.state("t")) === "completed");
 });
 
@@ -91,7 +94,7 @@ test("Cloud Run: the connection is kept between invocations, and heals itself", 
 });
 
 test("Cloud Run: told to end, it hands off its task and ends well", async () => {
-  await using s = await stage("gcp", {}, { ackWait: 6_000, stopGrace: 1_500, requestTimeout: 500 });
+  await using s = await stage("gcp", {}, { ackWait: 9_000, stopGrace: 6_000 });
   await s.walk("t", { steps: 50, ms: 200 });
   const answer = post(s.deployed.url).then(
     (one) => one.json(),

@@ -63,11 +63,14 @@ test("a token that asks too often is told how long to wait; others are not held 
   await using s = await webStage(nats);
   const [busy, calm] = [await s.token("ann"), await s.token("ann")];
   const env = { rateLimit: 120 };
-  const asked = () => s.ask("/v1/tasks", { token: busy, env });
-  const answers = await Promise.all(Array.from({ length: 40 }, asked));
+  const asked = (path = "/v1/tasks") => s.ask(path, { token: busy, env });
+  // Thirty at once, and two more in each second that answering takes.
+  const crowd = Array.from({ length: 120 }, (_, i) => asked(i % 2 ? "/v1/tasks" : "/metrics"));
+  const answers = await Promise.all(crowd);
   const slower = answers.filter(({ status }) => status === 429);
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(30);
-  expect(slower.length).toBeGreaterThanOrEqual(5);
+  for (const which of [0, 1])
+    expect(answers.filter(({ status }, i) => status === 429 && i % 2 === which).length).toBeGreaterThan(0);
   for (const { json, headers } of slower) {
     expect(json).toMatchObject({
       status: 429,
@@ -80,8 +83,7 @@ test("a token that asks too often is told how long to wait; others are not held 
     ]);
   }
   expect((await s.ask("/v1/tasks", { token: calm, env })).status).toBe(200);
-  expect((await s.ask("/metrics", { token: busy, env })).status).toBe(429);
-  await until("it may ask again", async () => (await asked()).status === 200, 5_000);
+  await until("it may ask again", async () => (await asked()).status === 200);
 });
 
 test("guesses are counted together, however many tokens are tried, and stop nobody who has one", async () => {
@@ -91,7 +93,8 @@ test("guesses are counted together, however many tokens are tried, and stop nobo
     s.ask("/v1/tasks", { token: `pawl_${randomBytes(32).toString("base64url")}`, env: { rateLimit: 8 } });
   const answers = [await guess(), await guess(), await guess(), await guess()];
   expect(answers.map(({ status }) => status)).toEqual([401, 401, 429, 429]);
-  expect(answers[2]?.headers.get("retry-after")).toBe("8");
+  // Eight a minute, less what has passed since the second.
+  expect(answers[2]?.headers.get("retry-after")).toMatch(/^[1-8]$/);
   expect((await s.ask("/v1/tasks", { token: known, env: { rateLimit: 8 } })).status).toBe(200);
   expect((await s.ask("/health", { env: { rateLimit: 8 } })).status).toBe(200);
 });

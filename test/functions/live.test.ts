@@ -20,6 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
+/** Before the next word to a reader that is silent, which it is told every fifteen seconds. */
+const SOON = 12_000;
+
 /** Ann's task on the API, and ways to follow it. */
 async function stage(kind: (typeof stores)[number]["kind"] = "nats-kv") {
   const s = await webStage(nats, kind);
@@ -238,17 +241,17 @@ test("whoever hangs up is not listened for any more, whatever they had read", as
   await reading.until("submit");
   expect(s.listening.size).toBe(1);
   await reading.hangUp();
-  await until("the reader is forgotten", async () => s.listening.size === 0, 3_000);
+  await until("the reader is forgotten", async () => s.listening.size === 0, SOON);
   const unread = await s.open();
   await until("it is listened for", async () => s.listening.size === 1);
   await unread.body?.cancel();
-  await until("who read nothing is forgotten", async () => s.listening.size === 0, 3_000);
+  await until("who read nothing is forgotten", async () => s.listening.size === 0, SOON);
   const crowd = await Promise.all(Array.from({ length: 20 }, () => follow(s.open())));
   await Promise.all(crowd.map((one) => one.until("submit")));
   expect(s.listening.size).toBe(20);
   expect((await s.open()).status).toBe(429);
   await Promise.all(crowd.map((one) => one.hangUp()));
-  await until("all are forgotten", async () => s.listening.size === 0, 3_000);
+  await until("all are forgotten", async () => s.listening.size === 0, SOON);
   const head = await s.open(undefined, s.ann, "HEAD");
   expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
   expect(s.listening.size).toBe(0);
@@ -274,7 +277,7 @@ test("after five minutes a stream ends, for a reader that has stopped reading to
   late.abort();
   await reads.rest();
   expect(reads.words().at(-1)).toBe("redrive");
-  await until("nobody is listened for", async () => s.listening.size === 0, 3_000);
+  await until("nobody is listened for", async () => s.listening.size === 0, SOON);
   await stuck.body?.cancel();
 });
 

@@ -18,6 +18,7 @@ import { ALL } from "../support/api.ts";
 import { asking } from "../support/asking.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
 import { next } from "../support/bus.ts";
+import { calm } from "../support/observer.ts";
 import { builds, deploy, post, varsOf } from "../support/platforms.ts";
 import { samples } from "../support/prometheus.ts";
 import { stores, testNats, wired, world } from "../support/stores.ts";
@@ -184,8 +185,7 @@ test("a token for other agents sees nothing of this one's queues and counts", as
 
 describe.each(stores)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("fifty processes that end at the same moment lose no count", async () => {
-    const { config } = world(nats, kind);
-    await using deps = await wired(config);
+    await using deps = await wired(calm(world(nats, kind)).config);
     const meters = Array.from({ length: 50 }, () => storeMeter(deps.store, deps.log));
     for (const [i, meter] of meters.entries()) {
       meter.count("deliveries", { agent: "a", as: "completed" });

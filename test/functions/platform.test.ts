@@ -7,6 +7,7 @@ import { queueOf } from "../../shared/journey/dispatch.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import type { JsonObject } from "../../shared/task/json.ts";
 import type { Settings } from "../../shared/task/settings.ts";
+import { observer } from "../support/observer.ts";
 import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
 import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -28,7 +29,7 @@ describe.each(TARGETS)("%s", (target) => {
   /** A server, a store and the deployed function. */
   async function stage(nats: LocalNats, given: Partial<Settings> = {}, more: Record<string, string> = {}) {
     const w = world(nats, STORE, given);
-    const deps = await wired(w.config);
+    const deps = await observer(w);
     await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
     // Each stage has a page of its own in the witness's book.
     const page = randomUUID();
@@ -98,11 +99,11 @@ describe.each(TARGETS)("%s", (target) => {
 
   test("a task of ten steps, handed off by one invocation to the next, runs each step once", async () => {
     await using nats = await testNats();
-    const given = { ackWait: 6_000, stopGrace: 1_200, requestTimeout: 500 };
-    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "3s" });
+    const given = { ackWait: 6_000, stopGrace: 1_500, requestTimeout: 2_000 };
+    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "5s" });
     await s.walk("t", { steps: 10, ms: 300 });
     const answers: unknown[] = [];
-    for (let i = 0; i < 8 && (await s.task("t"))?.state !== "completed"; i++)
+    for (let i = 0; i < 20 && (await s.task("t"))?.state !== "completed"; i++)
       answers.push(await (await post(s.deployed.url)).json());
     expect(answers.length).toBeGreaterThanOrEqual(3);
     expect(answers[0]).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
@@ -118,8 +119,8 @@ describe.each(TARGETS)("%s", (target) => {
 
   test("a handler that ignores its signal is left behind, and the task is not taken for released", async () => {
     await using nats = await testNats();
-    const given = { ackWait: 2_000, stopGrace: 900, requestTimeout: 500 };
-    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "2s" });
+    const given = { ackWait: 3_000, stopGrace: 900, requestTimeout: 1_000 };
+    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "4s" });
     await s.walk("t", { steps: 2, ms: 100, deaf: true });
     const answer = await post(s.deployed.url);
     expect(await answer.json()).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
@@ -151,7 +152,7 @@ describe.each(TARGETS)("%s", (target) => {
     await nats.restart();
     await until("t is completed", async () => {
       await post(s.deployed.url);
-      return (await s.task("t").catch(() => undefined))?.state === "completed";
+      return (await s.task("t"))?.state === "completed";
     });
     expect(s.steps("t")).toEqual(steps("t", 1));
   });
@@ -206,7 +207,8 @@ describe.each(TARGETS)("%s", (target) => {
   test("killed with SIGKILL in the middle of a task: the next invocation takes over, and repeats no step", async () => {
     await using nats = await testNats();
     await using s = await stage(nats, { ackWait: 3_000 });
-    await s.walk("t", { steps: 6, ms: 400 });
+    await s.walk("t", { steps: 6 });
+    const third = outside.hold(/t\/2$/);
     const cut = post(s.deployed.url).catch(() => "cut");
     await until(
       "two steps are stored",
@@ -214,6 +216,7 @@ describe.each(TARGETS)("%s", (target) => {
     );
     process.kill(s.deployed.pid, "SIGKILL");
     expect(await cut).toBe("cut");
+    third.letGo();
     await using again = await s.start();
     await until("t is completed", async () => {
       await post(again.url);
@@ -232,9 +235,11 @@ describe.each(TARGETS)("%s", (target) => {
     await using s = await stage(nats);
     const config = { ...s.world.config, runSecret: SECRET, wakeUrl: `${s.deployed.url}/run` };
     await using waking = await wired(config);
-    await submit(waking, { agent: "walker", lanes: 1, id: "t", input: { url: outside.url, ms: 1_000 } });
-    // Submitted, and the call is under way: nobody waited for the second that the task takes.
+    const first = outside.hold(/^t\/0$/);
+    await submit(waking, { agent: "walker", lanes: 1, id: "t", input: { url: outside.url } });
+    // Submitted, and the call is under way: nobody waited for the end of the task.
     expect((await s.task("t"))?.state).not.toBe("completed");
+    first.letGo();
     await until("t is completed", async () => (await s.task("t"))?.state === "completed");
     expect(waking.logged.filter(({ event }) => event.startsWith("wake."))).toEqual([]);
   });

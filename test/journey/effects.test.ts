@@ -29,7 +29,7 @@ function receiver() {
 /** Its holder dies at the n-th write of the journal, as far as anyone can tell; the next one takes over. */
 async function crashing(n: number, effect: Effect<unknown>, limits = {}) {
   const agent = agentOf(({ effect: call }) => call("post", effect), limits);
-  const b = await bench(nats, "nats-kv", agent, { ackWait: 1_000 });
+  const b = await bench(nats, "nats-kv", agent, { ackWait: 3_000 });
   const { store } = b.deps;
   const dying = disturbed(store, n, async () => {
     throw new PawlError("lease_lost", "dead");
@@ -67,14 +67,14 @@ describe.each(stores)("$kind", ({ kind, here }) => {
   });
 });
 
-test("dead before the intent: nothing was begun, and the next holder begins", async () => {
+test.concurrent("dead before the intent: nothing was begun, and the next holder begins", async () => {
   const world = receiver();
   await using b = await crashing(1, { run: world.post });
   expect(world.keys).toHaveLength(1);
   expect(await b.task("t")).toMatchObject({ state: "completed", fence: 2 });
 });
 
-test("dead before the receipt, without verify: in doubt, and nothing is tried again", async () => {
+test.concurrent("dead before the receipt, without verify: in doubt, and nothing is tried again", async () => {
   const world = receiver();
   await using b = await crashing(BEFORE_RECEIPT, { run: world.post });
   expect(world.keys).toHaveLength(1);
@@ -83,21 +83,21 @@ test("dead before the receipt, without verify: in doubt, and nothing is tried ag
   expect(await b.deps.bus.state(b.queue)).toEqual({ pending: 0, inFlight: 0 });
 });
 
-test("dead before the receipt, verify finds it: its answer is the receipt", async () => {
+test.concurrent("dead before the receipt, verify finds it: its answer is the receipt", async () => {
   const world = receiver();
   await using b = await crashing(BEFORE_RECEIPT, { run: world.post, verify: world.find });
   expect(world.keys).toHaveLength(1);
   expect(await b.task("t")).toMatchObject({ state: "completed", result: { post: 1 } });
 });
 
-test("dead before the receipt, verify does not find it: the request may still arrive, so in doubt", async () => {
+test.concurrent("dead before the receipt, verify does not find it: the request may still arrive, so in doubt", async () => {
   const world = receiver();
   await using b = await crashing(BEFORE_RECEIPT, { run: world.post, verify: () => undefined });
   expect(world.keys).toHaveLength(1);
   expect(await b.task("t")).toMatchObject({ state: "in_doubt" });
 });
 
-test("dead before the receipt, and the receiver honours the key: asked again under the same one", async () => {
+test.concurrent("dead before the receipt, and the receiver honours the key: asked again under the same one", async () => {
   const world = receiver();
   await using b = await crashing(BEFORE_RECEIPT, { run: world.post, honoursKey: true });
   expect(world.keys).toHaveLength(2);

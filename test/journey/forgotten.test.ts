@@ -33,7 +33,7 @@ const never = new AbortController().signal;
 test("a delivery that is repeated while its holder is well is held, not run, until the holder is done", async () => {
   await using nats = await testNats();
   const { agent, starts, finish } = slowAgent();
-  await using b = await bench(nats, "nats-kv", agent, { ackWait: 2_000 });
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 4_000 });
   await b.submit({}, { id: "t" });
   const first = serve(AGENT, agent, "once", never, b.deps);
   await until("the first runs", async () => starts.length > 0);

@@ -62,7 +62,7 @@ test("cancelling a running task aborts its signal within a heartbeat", async () 
       running.resolve();
       return untilAborted(signal);
     }),
-    { ackWait: 1_200 },
+    { ackWait: 3_000 },
   );
   await b.submit({}, { id: "t" });
   const drained = b.drain();
@@ -135,7 +135,7 @@ test("told to stop while an ack is under way, a runner puts back what was alread
     ),
   ).toEqual({ completed: 1 });
   // At once, not after ack_wait.
-  const next = await b.deps.bus.pull(b.queue, 2_000).delivery;
+  const next = await b.deps.bus.pull(b.queue, 10_000).delivery;
   expect(next?.seq).toBe(2);
   await next?.nak(0);
 });

@@ -86,7 +86,7 @@ describe("a cancel over an effect that nobody knows the end of asks a person fir
         },
       }),
     );
-    await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_000, stopGrace: 300 });
+    await using b = await bench(nats, "nats-kv", agent, { ackWait: 3_000, stopGrace: 300 });
     await b.submit({}, { id: "t" });
     const drained = b.drain();
     await until("it began", async () => begun);

@@ -230,13 +230,13 @@ describe("on real servers", () => {
       "nats-kv",
       agentOf(() => "done"),
     );
-    await b.submit({}, { id: "t", at: Date.now() + 300 });
-    await later(350);
+    const { clock } = b.deps;
+    await b.submit({}, { id: "t", at: clock.now() + 600_000 });
+    Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + 601_000 } });
     const away = () => Promise.reject(new PawlError("bus_unavailable", "away"));
     await dispatchDue({ ...b.deps, bus: { ...b.deps.bus, publish: away } }, AGENT);
     expect(await b.task("t")).toMatchObject({ state: "dispatched", dispatches: 1 });
-    const { clock } = b.deps;
-    Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + 61_000 } });
+    Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + 662_000 } });
     expect(await dispatchDue(b.deps, AGENT)).toBe(1);
     await b.drain();
     expect(await b.task("t")).toMatchObject({ state: "completed" });

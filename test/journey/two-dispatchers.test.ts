@@ -145,7 +145,7 @@ describe.each([
       const dead = { ...b.deps, bus: { ...b.deps.bus, publish: () => publish.promise } };
       void submit(dead, { agent: AGENT, lanes: 1, id: "t", input: { n: 1 } });
       await until("it is written", async () => (await b.deps.store.get("t")) !== undefined);
-      expect(await both(b, other, (deps) => dispatchDue(later(deps, ORPHAN_AFTER - 5_000), AGENT))).toEqual([
+      expect(await both(b, other, (deps) => dispatchDue(later(deps, ORPHAN_AFTER / 2), AGENT))).toEqual([
         0, 0,
       ]);
       expect(await b.drain()).toEqual({});

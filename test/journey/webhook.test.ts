@@ -238,7 +238,7 @@ test("a receiver that never answers, or is not there, is given five seconds and 
   s.there.answer = () => {};
   const begun = performance.now();
   expect(await s.sweep()).toBe(1);
-  expect(performance.now() - begun).toBeLessThan(15_000);
+  expect(performance.now() - begun).toBeLessThan(30_000);
   expect((await s.task("due")).state).toBe("dispatched");
   await s.there[Symbol.asyncDispose]();
   s.later(2 * HOURS);

@@ -41,7 +41,7 @@ test("tls:// insists on TLS, before a password is sent", async () => {
   const address = plain.address();
   const url = `tls://127.0.0.1:${typeof address === "object" && address?.port}`;
   await using nats = await startNats({ binary });
-  const { config } = world(nats, "nats-kv", { requestTimeout: 1_000 });
+  const { config } = world(nats, "nats-kv", { requestTimeout: 2_000 });
   await expect(
     wire({ ...config, nats: { url, user: "u", password: "s3cret" } }, () => {}),
   ).rejects.toMatchObject({
@@ -74,7 +74,7 @@ test("a user who may not create streams is told so", async () => {
     { user: u, password: p, permissions: { publish: { deny: "$JS.API.STREAM.CREATE.>" } } }
   ] }`;
   await using nats = await startNats({ binary, config: users });
-  const w = world(nats, "nats-kv", { requestTimeout: 500 });
+  const w = world(nats, "nats-kv", { requestTimeout: 2_000 });
   const as = (user: string) => wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, () => {});
   await expect(as("u")).rejects.toMatchObject({
     code: "store_refused",
@@ -94,7 +94,7 @@ test("a user who may not answer for its claims still runs tasks", async () => {
     { user: u, password: p, permissions: { publish: ">", subscribe: { deny: "*.holders.>" } } }
   ] }`;
   await using nats = await startNats({ binary, config: users });
-  const w = world(nats, "nats-kv", { ackWait: 1_500 });
+  const w = world(nats, "nats-kv", { ackWait: 3_000 });
   await using deps = await wire({ ...w.config, nats: { url: nats.url, user: "u", password: "p" } }, () => {});
   const agent = defineAgent({
     run: () => new Promise((resolve) => setTimeout(() => resolve("done"), 2_000)),

@@ -42,7 +42,7 @@ describe("a server that we started", () => {
       const pid = Number((await parent.says(/^PID /)).slice(4));
       if (end.startsWith("SIG")) await parent.kill(end as NodeJS.Signals);
       else await parent.exited;
-      await until("the server is gone", async () => !isAlive(pid), 10_000);
+      await until("the server is gone", async () => !isAlive(pid));
     },
   );
 });

@@ -65,7 +65,7 @@ test("killed at ten random points and started again, it makes the same report, b
     const { text: md } = await readReport(deps.store, "md");
     return { json: { ...json, writtenAt: 0 }, html: html.replaceAll(at, ""), md };
   }
-}, 120_000);
+});
 
 test("out of time it keeps what it found, and the next call goes on; two at once make one report", async () => {
   await using nats = await testNats();

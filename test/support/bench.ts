@@ -9,6 +9,7 @@ import type { JsonObject } from "../../shared/task/json.ts";
 import type { Queue } from "../../shared/task/names.ts";
 import type { Settings } from "../../shared/task/settings.ts";
 import { type Logged, type TestWorld, wired, world } from "./stores.ts";
+import { patiently } from "./until.ts";
 
 export const AGENT = "tested";
 
@@ -50,7 +51,7 @@ export async function bench(
     submit: (input, more = {}) => submit(deps, { agent: AGENT, lanes, input, ...more }),
     drain: (other = agent, stop = new AbortController().signal) => serve(AGENT, other, "drain", stop, deps),
     task: async (id) => {
-      const found = await deps.store.get(id);
+      const found = await patiently(() => deps.store.get(id));
       if (!found) throw new Error(`no task ${id}`);
       return found.task;
     },

@@ -33,7 +33,7 @@ export async function visit(
 ): Promise<Visit> {
   const context = await browser.newContext({ baseURL: url, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const wrong: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") wrong.push(message.text());

@@ -23,8 +23,9 @@ export const message = (taskId: string, msgId = `submit:${taskId}`) => ({
   headers: { "Pawl-Dispatch": "1" },
 });
 
-export async function next(deps: Wired, queue: Queue, ms = 2_000): Promise<Delivery> {
-  const delivery = await deps.bus.pull(queue, ms).delivery;
+/** What is delivered next: there is something, so it only takes its time. */
+export async function next(deps: Pick<Wired, "bus">, queue: Queue): Promise<Delivery> {
+  const delivery = await deps.bus.pull(queue, 30_000).delivery;
   if (!delivery) throw new Error("nothing was delivered");
   return delivery;
 }

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startEmulator } from "../../infra/local/emulator.ts";
 import { findNatsServer } from "../../infra/local/find-nats.ts";
@@ -12,6 +15,9 @@ declare module "vitest" {
 
 /** One emulator for all files (each has projects of its own); a nats-server is cheap, each file starts its own. */
 export default async function setup(project: TestProject) {
+  // Those who are killed can't tidy up: all temporary folders of a run are in one, which goes with it.
+  const folder = await mkdtemp(join(tmpdir(), "pawl-tests-"));
+  process.env.TMPDIR = folder;
   const [natsServer, emulator] = await Promise.all([
     findNatsServer(process.env, console.log),
     startEmulator(),
@@ -19,5 +25,8 @@ export default async function setup(project: TestProject) {
   if (!emulator) process.env.TEST_NO_EMULATOR = "1";
   project.provide("natsServer", natsServer);
   project.provide("emulatorHost", emulator?.host ?? "");
-  return () => emulator?.stop();
+  return async () => {
+    await emulator?.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
 }

@@ -68,17 +68,37 @@ export function post(
   return fetch(`${url}/run`, { method: "POST", headers: authorised, ...(signal && { signal }) });
 }
 
+export interface Witness extends AsyncDisposable {
+  readonly url: string;
+  readonly seen: string[];
+  /** Keeps whoever tells it of such a step waiting, until it is let go. */
+  hold(step: RegExp): { letGo(): void };
+}
+
 /** A server outside, that remembers which steps it was told of. */
-export async function witness(): Promise<{ url: string; seen: string[] } & AsyncDisposable> {
+export async function witness(): Promise<Witness> {
   const seen: string[] = [];
-  const server = createServer((request, response) => {
-    seen.push((request.url ?? "").slice(1));
+  const held = new Map<RegExp, Promise<void>>();
+  const server = createServer(async (request, response) => {
+    const step = (request.url ?? "").slice(1);
+    seen.push(step);
+    for (const [pattern, gone] of held) if (pattern.test(step)) await gone;
     response.end("ok");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
+    hold: (step) => {
+      const gone = Promise.withResolvers<void>();
+      held.set(step, gone.promise);
+      return {
+        letGo: () => {
+          held.delete(step);
+          gone.resolve();
+        },
+      };
+    },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

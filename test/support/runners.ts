@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,6 +35,15 @@ export async function recordFile(): Promise<string> {
   return file;
 }
 
+/** Handlers that write to this record go on until they are let go: the test decides when, and not the clock. */
+export function holdHandlers(record: string): void {
+  writeFileSync(`${record}.hold`, "");
+}
+
+export function letHandlersGo(record: string): void {
+  rmSync(`${record}.hold`, { force: true });
+}
+
 export interface Note {
   readonly at: number;
   readonly id: string;
@@ -53,7 +62,7 @@ export function notes(file: string): Note[] {
 
 export function startProcess(args: readonly string[], env: Record<string, string>): Runner {
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, PAWL_AGENTS_DIR: AGENTS, ...env },
+    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), PAWL_AGENTS_DIR: AGENTS, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -75,7 +84,7 @@ export function startProcess(args: readonly string[], env: Record<string, string
     child,
     pid: child.pid as number,
     text: () => text,
-    says: (pattern, ms = 30_000) =>
+    says: (pattern, ms = 60_000) =>
       new Promise((resolve, reject) => {
         const check = () => {
           const line = text.split("\n").find((one) => pattern.test(one));

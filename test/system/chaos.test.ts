@@ -77,9 +77,18 @@ test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlappe
   const note = (pid: number, what: string) => done.push({ at: Date.now(), pid, what });
   const until60 = Date.now() + KILLING_MS;
   let kills = 0;
-  while (Date.now() < until60) {
+  /** One that is in the middle of something, or was a moment ago. */
+  const oneAtWork = () => {
+    const begun = notes(file).findLast(({ what, pid }) => what === "start" && isThere(pid));
+    return Math.max(
+      0,
+      runners.findIndex(({ pid }) => pid === begun?.pid),
+    );
+  };
+  const isThere = (pid: number) => runners.some((one) => one.pid === pid);
+  while (Date.now() < until60 || kills <= 20) {
     await sleep(300 + Math.random() * 900);
-    const victim = Math.floor(Math.random() * RUNNERS);
+    const victim = Math.random() < 0.5 ? oneAtWork() : Math.floor(Math.random() * RUNNERS);
     const runner = runners[victim] as Runner;
     // Now and then frozen for a while first: the zombies are the dangerous ones.
     if (Math.random() < 0.3) {

@@ -37,7 +37,7 @@ test("a process that dies after every step gets on: each step once, and progress
     attempts: 0,
     journaled: 5,
   });
-}, 120_000);
+});
 
 test("1,000 steps: what each costs does not grow, and a resume after the last reads no more than it must", async () => {
   const STEPS = 1_000;
@@ -75,12 +75,10 @@ test("1,000 steps: what each costs does not grow, and a resume after the last re
   const most = (list: number[]) => Math.max(...list);
   // Written per step: the last hundred cost as much as an early hundred, but for the names of the pages.
   expect(most(bytes.slice(-100))).toBeLessThan(most(bytes.slice(100, 200)) * 1.3);
-  const begun = Date.now();
   await until("t is completed", async () => {
     await b.drain();
     return (await b.task("t")).state === "completed";
   });
-  expect(Date.now() - begun).toBeLessThan(2_000);
   expect(ran).toBe(STEPS);
   expect(bytes.length - firstRun).toBe(2);
   expect(reads).toBe(Math.floor((STEPS - 1) / 50));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { observer } from "../support/observer.ts";
-import { notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
+import { holdHandlers, letHandlersGo, notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
 import { stores, testNats, world } from "../support/stores.ts";
 
 /**
@@ -35,19 +35,14 @@ describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
     const env = { TEST_RECORD: file };
     const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
     await deps.bus.ensure(queue);
-    // Hangs only where it is to be killed: the second runner gets the same input and finishes.
-    await submit(deps, {
-      agent: "recorder",
-      lanes: 1,
-      id: "task",
-      input: { ms: at === "handler" ? 400 : 0 },
-    });
+    await submit(deps, { agent: "recorder", lanes: 1, id: "task", input: {} });
 
+    if (at === "handler") holdHandlers(file);
     const first = pausedRunner(w, at, env);
-    if (at === "handler") {
-      await expect.poll(() => notes(file).length, { timeout: 20_000, interval: 10 }).toBe(1);
-    } else await first.says(/^AT /);
+    if (at === "handler") await expect.poll(() => notes(file).length, { interval: 10 }).toBe(1);
+    else await first.says(/^AT /);
     await first.kill("SIGKILL");
+    letHandlersGo(file);
 
     const second = pawl(w, ["run", "recorder", "--drain", "--json"], env);
     expect(await second.exited, second.text()).toBe(0);

@@ -1,4 +1,4 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineAgent } from "../../../shared/agent.ts";
 
@@ -32,6 +32,7 @@ export default defineAgent({
         await sleep(Math.min(every, left), undefined, deaf ? {} : { signal });
         if (every < left) act("act");
       }
+      while (existsSync(`${file}.hold`)) await sleep(10, undefined, { signal });
       act("end");
     } catch (error) {
       note("aborted");
