@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../../shared/agent.ts";
+import { submit } from "../../shared/journey/submit.ts";
 import { encodeEnvelope } from "../../shared/task/envelope.ts";
 import { hashInput } from "../../shared/task/json.ts";
-import { type Bench, bench } from "../support/bench.ts";
+import { AGENT, type Bench, bench } from "../support/bench.ts";
 import { stores, testNats } from "../support/stores.ts";
 
 /** Counts its own executions: an account that no document has a part in. */
@@ -107,7 +108,11 @@ describe.each(stores)("$kind: the same message published again", ({ kind, here }
     await using nats = await testNats();
     const { runs, agent } = countingAgent();
     await using b = await bench(nats, kind, agent);
-    const results = await Promise.all(Array.from({ length: 20 }, () => b.submit({ n: 1 }, { id: "x" })));
+    // Their counts are in each other's way: on a slow machine for longer than the 15 s that a submitter gives them.
+    const clock = { ...b.deps.clock, monotonic: () => performance.now() / 10 };
+    const submission = { agent: AGENT, lanes: 1, id: "x", input: { n: 1 } };
+    const one = () => submit({ ...b.deps, clock }, submission);
+    const results = await Promise.all(Array.from({ length: 20 }, one));
     expect(results.filter((result) => result.kind === "accepted").length).toBeGreaterThanOrEqual(1);
     await b.drain();
     expect(runs).toEqual(["x"]);

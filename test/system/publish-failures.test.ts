@@ -13,6 +13,7 @@ import { ORPHAN_AFTER } from "../../shared/task/sweep.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
 import { type CuttingProxy, cuttingProxy } from "../support/proxy.ts";
 import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
+import { patiently } from "../support/until.ts";
 
 /** One dispatch is three steps, and each of them can fail: the write before, the publish, the write that takes it back. */
 
@@ -22,9 +23,10 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const settings = { requestTimeout: 1_000 };
+/** Of those who meet the failure: each of theirs that is not answered takes as long. */
+const requestTimeout = 2_000;
 /** A queue that one message fills. */
-const small = { ...settings, inputLimit: 1_000, queueBytes: 2_001 };
+const small = { inputLimit: 1_000, queueBytes: 2_001 };
 const large = { text: "x".repeat(900) };
 const wanted = { agent: AGENT, lanes: 1, id: "t", input: { text: "y".repeat(900) } };
 
@@ -40,14 +42,18 @@ function storeProxy(kind: StoreKind): Promise<CuttingProxy> {
 
 /** The bench's twin, whose documents are behind the proxy. */
 async function behind(b: Bench, proxy: CuttingProxy, kind: StoreKind) {
-  const { config } = b.world;
+  const config = { ...b.world.config, settings: { ...b.world.config.settings, requestTimeout } };
   const other: Config =
     kind === "nats-kv" ? { ...config, nats: { url: proxy.url } } : { ...config, emulatorHost: proxy.host };
   const deps = await wired(other);
   // Its first request is the slow one.
-  await deps.store.get("warm-up");
+  await patiently(() => deps.store.get("warm-up"));
   return deps;
 }
+
+/** The same, for what is said to the queue. */
+const behindBus = ({ world: { config } }: Bench, proxy: CuttingProxy) =>
+  wired({ ...config, settings: { ...config.settings, requestTimeout }, nats: { url: proxy.url } });
 
 /** The patience of 15 s is over after 3. */
 const hasty = <D extends Deps>(deps: D): D => ({
@@ -99,7 +105,7 @@ describe.each([
     test("is tried again while the store is away, each time counted, and then one message is sent", async () => {
       const { runs, agent } = counting();
       await using proxy = await storeProxy(kind);
-      await using b = await bench(nats, kind, agent, settings);
+      await using b = await bench(nats, kind, agent);
       await using through = await behind(b, proxy, kind);
       // Back after the second failure; whatever failed before or after that is in the account.
       const { store, account } = watched(through.store, (failures) => failures === 2 && proxy.cut(false));
@@ -116,7 +122,7 @@ describe.each([
     test("fails for good: the submit says so, nothing is published, and a second submit is the first", async () => {
       const { runs, agent } = counting();
       await using proxy = await storeProxy(kind);
-      await using b = await bench(nats, kind, agent, settings);
+      await using b = await bench(nats, kind, agent);
       await using through = await behind(b, proxy, kind);
       const { store, account } = watched(through.store);
       proxy.cut(true);
@@ -129,7 +135,7 @@ describe.each([
       expect(await submit(b.deps, wanted)).toMatchObject({ kind: "accepted" });
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(runs).toEqual(["t"]);
-      await through.store.get("t");
+      await patiently(() => through.store.get("t"));
       expect(await counted(b, through)).toEqual({ [retries("dispatched_write")]: account.failures });
       expect(account.failures).toBeGreaterThanOrEqual(1);
     });
@@ -162,7 +168,7 @@ describe.each([
 
     test("finds no stream: tried for as long as a caller waits, then scheduled again, and run once in the end", async () => {
       const { runs, agent } = counting();
-      await using b = await bench(nats, kind, agent, settings);
+      await using b = await bench(nats, kind, agent);
       await (await jetstreamManager(b.deps.nc)).streams.delete(streamName(b.queue));
       await expect(submit(hasty(b.deps), wanted)).rejects.toMatchObject({ code: "queue_missing" });
       expect(await b.task("t")).toMatchObject({ state: "scheduled", dispatches: 1, attempts: 0 });
@@ -185,8 +191,8 @@ describe.each([
     test("is taken, and the answer is lost: sent again under the same Msg-Id, and one message is there", async () => {
       const { runs, agent } = counting();
       await using proxy = await cuttingProxy(nats.url);
-      await using b = await bench(nats, kind, agent, settings);
-      await using through = await wired({ ...b.world.config, nats: { url: proxy.url } });
+      await using b = await bench(nats, kind, agent);
+      await using through = await behindBus(b, proxy);
       const msgIds: string[] = [];
       const results: unknown[] = [];
       const publish: Deps["bus"]["publish"] = async (queue, message) => {
@@ -247,7 +253,7 @@ describe.each([
         attempts: 0,
         executions: 1,
       });
-      await through.store.get("t");
+      await patiently(() => through.store.get("t"));
       expect(await counted(b, through)).toEqual({
         [retries("rollback_write")]: account.failures,
         [FAILED_ROLLBACKS]: 1,
@@ -265,7 +271,7 @@ authorization { users: [
   ] }`;
   await using own = await testNats({ config });
   const { runs, agent } = counting();
-  await using b = await bench(own, "nats-kv", agent, settings);
+  await using b = await bench(own, "nats-kv", agent);
   await using refused = await wired({
     ...b.world.config,
     nats: { url: own.url, user: "some", password: "secret" },
