@@ -39,7 +39,8 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);
     const store = metered(plain, meter);
-    const runner = `${hostname()}-${process.pid}`;
+    // Hosts and process numbers repeat where instances are alike.
+    const runner = `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 4)}`;
     const { wake, hurry, done } = waker(config, log);
     const close = async () => {
       await done();

@@ -156,6 +156,12 @@ export function callsOf(
     },
     within: inside,
     park: async (why) => {
+      // What called it can't end any more, nor what that is a part of: there is nothing left to wait for.
+      if (isInside()) {
+        mode = "suspended";
+        suspend(together([...parked, why], false));
+        return forEver();
+      }
       // Whoever called has begun to await it by then, or never will.
       await new Promise((resolve) => setTimeout(resolve, 0));
       isAlone &&= isAwaitedAlone();

@@ -12,6 +12,7 @@ import { apply } from "../task/transitions.ts";
 import { type Arrived, keepConflict } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
+import { atMost } from "./invocation.ts";
 import { journalCount } from "./journal.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
 import { silence } from "./silence.ts";
@@ -167,7 +168,7 @@ function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded 
   const { invocation, settings, clock, runner } = deps;
   if (!invocation) return undefined;
   const wait = successionWait(task, { now: clock.now(), by: runner });
-  const needed = Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0);
+  const needed = atMost(invocation, Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0));
   const left = invocation.left();
   if (left >= needed) return undefined;
   // To be put back at once is a delivery too, and they are counted.

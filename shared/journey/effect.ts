@@ -34,15 +34,19 @@ export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["
     signal.throwIfAborted();
     const ended = (kind: "undone" | "unsure", error: unknown) =>
       journal.append({ kind, key, why: messageOf(error).slice(0, 500) });
+    let isSaid = false;
     try {
       await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });
-      if (signal.aborted) await ended("undone", "aborted before it began");
+      if (signal.aborted) {
+        await ended("undone", "aborted before it began");
+        isSaid = true;
+        throw signal.reason;
+      }
     } catch (error) {
       // Listed or not, by this holder it was not begun.
-      await disown(deps, task, key, (known?.tries ?? 0) + 1);
+      if (!isSaid) await disown(deps, task, key, (known?.tries ?? 0) + 1);
       throw error;
     }
-    signal.throwIfAborted();
     let receipt: unknown;
     try {
       receipt = await within(() => run(effectKey));

@@ -45,6 +45,7 @@ export async function handle(
   if (recorded.word.kind === "ack") prefetch();
   await settle(delivery, recorded.word, hold, deps);
   await hold.release();
+  if (recorded.as === "in-doubt") await lookForWitness(id, deps);
   const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
   const { as, detail } = handled;
   deps.meter.count("deliveries", { agent: queue.agent, as });
@@ -84,23 +85,28 @@ async function work(
     // Told to stop while waiting. The holder before may still act, so this is no release.
     if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
     const waited = Math.floor(deps.clock.monotonic() - waitsSince);
-    const outcome = handedOn({ outcome: { kind: "handOff", ended: false, waited } }, 0, delivery, deps);
+    const outcome = handedOn(
+      { outcome: { kind: "handOff", ended: false, waited } },
+      0,
+      delivery,
+      agent,
+      deps,
+    );
     const journal = journalOf(claimed.held.task);
     return record(claimed.held, { outcome, journal }, agent, hold, deps);
   }
   const begun = deps.clock.monotonic();
   const ran = await run(held.task, agent, hold, stop, deps);
-  const outcome = handedOn(ran, deps.clock.monotonic() - begun, delivery, deps);
+  const outcome = handedOn(ran, deps.clock.monotonic() - begun, delivery, agent, deps);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
   const recorded = await record(held, { ...ran, outcome }, agent, hold, deps);
-  if (recorded.as === "in-doubt") await lookForWitness(held.task, deps);
   if (held.task.parent && FINAL.has(recorded.as)) await tellParent(held.task, held.task.parent, deps);
   return recorded;
 }
 
 /** Who might say that the effect never began may have said so while the doubt was being written. */
-async function lookForWitness({ id }: Running, deps: Deps): Promise<void> {
+async function lookForWitness(id: string, deps: Deps): Promise<void> {
   await settleDoubt(deps, id).catch((error: unknown) => {
     deps.log("warn", "doubt.unsettled", { task: id, reason: messageOf(error) });
   });

@@ -19,12 +19,22 @@ const DEEPEST = 200;
  * when whoever called has begun to await.
  */
 export function isAwaitedAlone(): boolean {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = DEEPEST;
-  const { stack } = new Error();
-  Error.stackTraceLimit = stackTraceLimit;
+  const stack = deepStack();
   const [own = "", ...others] = typeof stack === "string" ? stack.split(/\bpawlHandler\b/) : [];
   return others.length > 0 && !/\bPromise\.\w+ \(index/.test(own);
+}
+
+function deepStack(): unknown {
+  const { stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = DEEPEST;
+    return new Error().stack;
+  } catch {
+    // Somebody has frozen the language's own objects.
+    return undefined;
+  } finally {
+    if (Error.stackTraceLimit !== stackTraceLimit) Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 const insideCalls = new AsyncLocalStorage<true>();

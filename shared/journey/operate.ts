@@ -7,6 +7,7 @@ import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { queueNamed, streamName } from "../task/names.ts";
 import { questionOf } from "../task/question.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
+import { successionWait } from "../task/succession.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
@@ -110,32 +111,31 @@ export function resolve(
  * the document, which is written only if it is still the one that was read: nobody journals for a task that is let go.
  */
 export async function cancel(deps: Deps, id: string): Promise<Task> {
+  const patient = whilePatient(deps, `Task ${id}`);
   let readFor: string | undefined;
   let isOpen = false;
-  for (;;) {
-    const cancelled = await operate(deps, id, (task, mark) => {
-      if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
-      if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
-      if (task.state !== "in_doubt") {
-        const mayAct = !task.released && task.fence > 0;
-        if (!mayAct && readFor !== task.stamp) {
-          readFor = task.stamp;
-          return undefined;
-        }
-        // An effect of it may have happened, or still happen: its next holder finds out, or asks.
-        if (mayAct || isOpen) return asked(task, deps, mark);
+  const change = (task: Task, mark: Mark): Task | undefined => {
+    if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
+    if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
+    if (task.state !== "in_doubt") {
+      const mayAct = successionWait(task, mark) > 0;
+      if (!mayAct && readFor !== task.stamp) {
+        readFor = task.stamp;
+        return undefined;
       }
-      return apply(
-        task,
-        { type: "cancel", ended: true, expiresAt: mark.now + deps.settings.retention },
-        mark,
-      );
-    });
+      // An effect of it may have happened, or still happen: its next holder finds out, or asks.
+      if (mayAct || isOpen) return asked(task, deps, mark);
+    }
+    const expiresAt = mark.now + deps.settings.retention;
+    return apply(task, { type: "cancel", ended: true, expiresAt }, mark);
+  };
+  for (;;) {
+    const cancelled = await operate(deps, id, change, patient);
     if (cancelled) {
       await leaveQueue(deps, cancelled);
       return cancelled;
     }
-    const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
+    const journal = await readJournal(id, patient, deps);
     isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
   }
 }
@@ -179,13 +179,14 @@ async function operate<Changed extends Task | undefined>(
   deps: Deps,
   id: string,
   change: (task: Task, mark: Mark) => Changed,
+  patient?: ReturnType<typeof whilePatient>,
 ): Promise<Changed extends Task ? Task : Task | undefined>;
 async function operate(
   deps: Deps,
   id: string,
   change: (task: Task, mark: Mark) => Task | undefined,
+  patient = whilePatient(deps, `Task ${id}`),
 ): Promise<Task | undefined> {
-  const patient = whilePatient(deps, `Task ${id}`);
   const seen = await readThrough(deps, id, patient);
   if (!seen) throw new PawlError("task_unknown", `There is no task ${id} in ${deps.store.name}`);
   const written = await update(deps, seen, change, patient);

@@ -35,12 +35,9 @@ export function journalOf({ journaled, fresh, spent, saved }: Running): Ran["jou
 }
 
 type Ending =
-  | { readonly value: unknown }
-  | {
-      readonly thrown: unknown;
-      /** Other calls that it had made ignore their signal, and still run. */
-      readonly lingers?: boolean;
-    }
+  /** `lingers`: other calls that it had made still run. */
+  | { readonly value: unknown; readonly lingers?: boolean }
+  | { readonly thrown: unknown; readonly lingers?: boolean }
   | { readonly suspended: Suspension };
 
 /** Runs the handler under the hold's lease. Never throws. */
@@ -74,7 +71,7 @@ export async function run(
     const guard = holding(hold);
     const journal = await openJournal(task, agent.version, guard, deps);
     await heedWitnesses(deps, task, journal, guard);
-    const opened = journal.listed().length;
+    const opened = done(journal);
     // Asked for while nobody held it, or before its holder died, or while its successor waited. What the journal says
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || hold.cancelled.aborted)
@@ -89,7 +86,8 @@ export async function run(
       // Of one that returned, a call that it forgot to await is not waited for long. One that failed in one branch is
       // over when its other calls are: what they did is stored first, and those that take longer are told to stop.
       const rest = close();
-      if (!rest || (await within(rest, deps, over.signal)) || !("thrown" in end)) return end;
+      if (!rest || (await within(rest, deps, over.signal))) return end;
+      if (!("thrown" in end)) return { ...end, lingers: true };
       isFailing = true;
       abort.abort(new PawlError("execution_over", "Another call of this handler failed"));
       return (await within(rest, deps, over.signal)) ? end : { ...end, lingers: true };
@@ -103,10 +101,11 @@ export async function run(
     return {
       outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
       journal: reached(journal, task),
-      isFurther: journal.listed().length > opened,
+      isFurther: done(journal) > opened,
     };
   } catch (error) {
-    // Only the journal's opening throws: the handler has not begun, and what it had begun before is not known.
+    // Only the opening of the journal throws, and what reads it: the handler has not begun, and what it had begun before
+    // is not known.
     const outcome = classify({ thrown: error }, { ...cause, isUnopened: true }, deps);
     return { outcome, journal: before };
   } finally {
@@ -115,6 +114,11 @@ export async function run(
     // However it ended, nothing of this execution may go on: not what it forgot to await, nor what ran beside a wait.
     abort.abort(new PawlError("execution_over", `This execution of task ${task.id} is over`));
   }
+}
+
+/** How much of it need never be done again. */
+function done(journal: Journal): number {
+  return journal.listed().filter(({ kind }) => kind === "step" || kind === "receipt").length;
 }
 
 function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
@@ -149,7 +153,7 @@ function classify(
   if (ending && "thrown" in ending && isPawlError(ending.thrown, "lease_lost")) return { kind: "abandoned" };
   const ended = ending !== undefined && !("lingers" in ending);
   // What a handler still finished after its signal is a result like any other.
-  if (ending && "value" in ending) return completed(ending.value, deps);
+  if (ending && "value" in ending) return completed(ending.value, ended, deps);
   if (ending && "suspended" in ending) return ending.suspended;
   if (cause.hold.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
   if (cause.stop.aborted) return { kind: "handOff", ended };
@@ -162,7 +166,7 @@ function classify(
   return { kind: "retry", error: failure(thrown), ...after, ended };
 }
 
-function completed(value: unknown, deps: Deps): Outcome {
+function completed(value: unknown, ended: boolean, deps: Deps): Outcome {
   try {
     const result = value === undefined ? null : plainJson(value, "The result", "result_invalid");
     const bytes = byteLength(JSON.stringify(result));
@@ -173,7 +177,7 @@ function completed(value: unknown, deps: Deps): Outcome {
       `The result has ${bytes} bytes; the limit is ${limit} (PAWL_RESULT_LIMIT)`,
     );
   } catch (error) {
-    return { kind: "failed", error: { ...failure(error), phase: "result" }, ended: true };
+    return { kind: "failed", error: { ...failure(error), phase: "result" }, ended };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Running } from "../task/document.ts";
+import type { Running, Task } from "../task/document.ts";
 import { messageOf } from "../task/errors.ts";
 import { type Known, known } from "../task/journal.ts";
 import { sha256 } from "../task/json.ts";
@@ -14,9 +14,10 @@ import { type Guard, persist } from "./write.ts";
  * so that it speaks of no other holder's try. Whoever opens the journal later finds it there; a task that is in doubt
  * about this very try already goes on.
  */
-export async function disown(deps: Deps, { id, fence }: Running, key: string, tries: number): Promise<void> {
+export async function disown(deps: Deps, task: Running, key: string, tries: number): Promise<void> {
+  const { id, fence } = task;
   try {
-    const name = await noteName(key, tries, fence);
+    const name = await noteName(task, key, tries, fence);
     await persist(id, whilePatient(deps, `Task ${id}`), deps, () => deps.store.putPart(id, name, "unbegun"));
     await settleDoubt(deps, id);
   } catch (error) {
@@ -27,13 +28,13 @@ export async function disown(deps: Deps, { id, fence }: Running, key: string, tr
 /** Writes into a journal that was just opened which of its open effects never began, by the word of who had begun to. */
 export async function heedWitnesses(
   deps: Deps,
-  { id }: Running,
+  task: Running,
   journal: Journal,
   guard: Guard,
 ): Promise<void> {
   for (const [key, intent] of known(journal.entries)) {
     if (intent.kind !== "effect" || intent.state !== "open") continue;
-    if (await persist(id, guard, deps, () => isDisowned(deps, id, key, intent)))
+    if (await persist(task.id, guard, deps, () => isDisowned(deps, task, key, intent)))
       await journal.append({ kind: "undone", key, why: "its holder lost the lease before it began" });
   }
 }
@@ -45,7 +46,7 @@ export async function settleDoubt(deps: Deps, id: string): Promise<void> {
   const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
   const intent = journal && known(journal.entries).get(task.effect);
   if (intent?.state !== "open" || intent.tries !== task.tries) return;
-  if (!(await isDisowned(deps, id, task.effect, intent))) return;
+  if (!(await isDisowned(deps, task, task.effect, intent))) return;
   const question = questionOf(task);
   await resolve(deps, id, { happened: false }, { effect: task.effect, ...(question && { question }) });
   deps.log("info", "effect.unbegun", { task: id, effect: task.effect });
@@ -53,14 +54,16 @@ export async function settleDoubt(deps: Deps, id: string): Promise<void> {
 
 async function isDisowned(
   { store }: Pick<Deps, "store">,
-  id: string,
+  task: Task,
   key: string,
   intent: Known,
 ): Promise<boolean> {
   if (intent.fence === undefined) return false;
-  return (await store.getPart(id, await noteName(key, intent.tries, intent.fence))) !== undefined;
+  const name = await noteName(task, key, intent.tries, intent.fence);
+  return (await store.getPart(task.id, name)) !== undefined;
 }
 
-async function noteName(key: string, tries: number, fence: number): Promise<string> {
-  return `unbegun-${(await sha256(`${key}/${tries}/${fence}`)).slice(0, 40)}`;
+/** Of one life of the task's id: a later task of the same id has other notes. */
+async function noteName({ createdAt }: Task, key: string, tries: number, fence: number): Promise<string> {
+  return `unbegun-${(await sha256(`${createdAt}/${key}/${tries}/${fence}`)).slice(0, 40)}`;
 }

@@ -49,15 +49,24 @@ export function holding(hold: Pick<Hold, "check">, stop?: AbortSignal): Guard {
  */
 export function beforeClaim(hold: Pick<Hold, "check">, stop: AbortSignal, deps: Deps): Guard {
   const { lease } = timing(deps.settings);
+  const check = holding(hold, stop);
   let since: number | undefined;
+  let isAnswered = true;
+  const guard = () => {
+    // Asked again with no failure in between: the store has answered.
+    if (isAnswered) since = undefined;
+    isAnswered = true;
+    check();
+  };
   const retried = (why: unknown) => {
+    isAnswered = false;
     since ??= deps.clock.monotonic();
     if (deps.clock.monotonic() - since >= lease) throw new StoreAway(why as PawlError);
   };
-  return Object.assign(holding(hold, stop), { retried });
+  return Object.assign(guard, { holds: true, retried });
 }
 
-/** Nothing was claimed, and the message can go to another. */
+/** The message can go to another: either nothing was claimed, or a claim whose answer was lost will be taken over. */
 export class StoreAway extends PawlError {
   override readonly name = "StoreAway";
   constructor(cause: PawlError) {

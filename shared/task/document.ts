@@ -94,8 +94,11 @@ interface Common {
   readonly released: boolean;
   /** How long, in milliseconds, the code of a holder that did not let go may still act: its successor waits that out. */
   readonly lease: number;
-  /** When such a holder, by its own write, had told its code to stop: the successor's wait began then, not with its claim. */
-  readonly stopped?: { readonly at: Millis; readonly by: string };
+  /**
+   * When such a holder, by its own write, had told its code to stop: the successor's wait began then, not with its claim.
+   * It is the word of the execution of this number, and says nothing of a later one.
+   */
+  readonly stopped?: { readonly at: Millis; readonly by: string; readonly execution: number };
   /** How long an invocation must still have, in milliseconds, to bring the task further: one that had less handed it off. */
   readonly needs?: number;
   readonly dispatches: number;

@@ -19,7 +19,10 @@ export function ended(
   mark: Mark,
 ): Pick<Task, "released" | "stopped"> {
   const isTold = isOver === false && task.state === "running";
-  return { released: isOver ?? false, ...(isTold && { stopped: { at: mark.now, by: mark.by } }) };
+  return {
+    released: isOver ?? false,
+    ...(isTold && { stopped: { at: mark.now, by: mark.by, execution: task.executions } }),
+  };
 }
 
 /** Its runner must stop. One that had not begun leaves to the next what is left of its wait. */
@@ -29,7 +32,9 @@ export function handedOff(task: Running, event: Extract<TaskEvent, { type: "hand
   const needs = event.needs !== undefined && { needs: event.needs };
   const lingers = event.lingers !== undefined && { lease: event.lingers };
   const begun = { ...common(task), ...needs, ...ended(task, event.ended, mark), ...lingers, silentStarts: 0 };
-  const unbegun = { ...common(task), ...needs, lease: Math.max(0, task.lease - (event.waited ?? 0)) };
+  // Where the wait is measured from what the holder before wrote, the time that passed is in that already.
+  const waited = task.stopped ? 0 : (event.waited ?? 0);
+  const unbegun = { ...common(task), ...needs, lease: Math.max(0, task.lease - waited) };
   const base = task.started ? begun : unbegun;
   if (!event.renewed) return { ...base, state: "dispatched", queue, seq };
   const settled = settle(task.settled, { queue, seq, dispatch, outcome: "rescheduled", at });

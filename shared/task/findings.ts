@@ -103,7 +103,7 @@ export const findingKinds = {
   clock_back: {
     severity: "note",
     meaning: "A task's history goes back in time: the clock of one of its writers was set back.",
-    did: "Nothing: leases use clocks that only grow.",
+    did: "Nothing: a lease ends by whichever of two clocks says so first. Only code that went on beside a wait is given too little, or too much, time to end.",
     todo: "Synchronise the clocks of the machines that the history names.",
   },
   stream_rewound: {

@@ -10,12 +10,12 @@ const CLOCKS_APART = 5_000;
  * began then; where it fell silent, it begins with the claim.
  */
 export function successionWait(
-  { released, lease, stopped }: Pick<Task, "released" | "lease" | "stopped">,
+  { released, lease, stopped, executions }: Pick<Task, "released" | "lease" | "stopped" | "executions">,
   { now, by }: { readonly now: Millis; readonly by: string },
 ): number {
   if (released) return 0;
   const whole = takeoverWait(lease);
-  if (!stopped) return whole;
+  if (stopped?.execution !== executions) return whole;
   const passed = now - stopped.at - (stopped.by === by ? 0 : CLOCKS_APART);
   return Math.max(0, Math.min(whole, whole - passed));
 }

@@ -90,11 +90,13 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       const started = successionWait(task, mark) === 0;
       const { journaled = base.journaled } = event;
       const silentStarts = journaled > base.journaled ? 0 : base.silentStarts;
-      const { needs: _, stopped, unjournaled, ...kept } = base;
-      const isKnown = base.fence === 0 || (event.type === "claim" && base.released && unjournaled);
+      const { needs, stopped, unjournaled, ...kept } = base;
+      const isNone = unjournaled && base.journaled === 0;
+      const isKnown = base.fence === 0 || (event.type === "claim" && base.released && isNone);
       return {
         ...kept,
         ...(!started && stopped && { stopped }),
+        ...(!started && needs !== undefined && { needs }),
         state: "running",
         queue: event.queue,
         seq: event.seq,
@@ -114,7 +116,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     }
     case "start": {
       if (task.state !== "running" || task.started) return undefined;
-      const { stopped: _, ...kept } = task;
+      const { stopped: _, needs: __, ...kept } = task;
       return {
         ...kept,
         started: true,

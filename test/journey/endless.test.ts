@@ -76,7 +76,7 @@ test("a wait inside a step is refused also after an await of the step's own", as
   expect(await b.drain()).toEqual({ failed: 1 });
   // Beside a step that is under way a wait is none of its business.
   const beside = agentOf(({ step, waitFor }) =>
-    Promise.all([step("slow", () => new Promise((resolve) => setTimeout(resolve, 20))), waitFor("x")]),
+    Promise.all([step("slow", () => new Promise((resolve) => setTimeout(resolve, 20, "done"))), waitFor("x")]),
   );
   expect(await runAgent(beside, {}, { events: { x: 1 } })).toMatchObject({ state: "completed" });
 });
@@ -84,4 +84,20 @@ test("a wait inside a step is refused also after an await of the step's own", as
 test("an attempt takes an hour at most unless its agent says otherwise", () => {
   expect(defineAgent({ run: () => 1 }).limits.timeout).toBe(3_600_000);
   expect(defineAgent({ limits: { timeout: "3h" }, run: () => 1 }).limits.timeout).toBe(10_800_000);
+});
+
+test("an effect in doubt inside a step asks a person, instead of holding the lane", async () => {
+  let tries = 0;
+  const agent = agentOf(({ step, effect }) =>
+    step("outer", () =>
+      effect("post", {
+        run: () => {
+          tries++;
+          throw new Error("connection reset");
+        },
+      }),
+    ),
+  );
+  expect(await runAgent(agent, {})).toMatchObject({ state: "in_doubt" });
+  expect(tries).toBe(1);
 });

@@ -4,7 +4,10 @@ import { signal } from "../../shared/journey/operate.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { update } from "../../shared/journey/write.ts";
 import type { Running, Task } from "../../shared/task/document.ts";
+import type { TaskEvent } from "../../shared/task/events.ts";
+import { takeoverWait } from "../../shared/task/settings.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
+import { successionWait } from "../../shared/task/succession.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { dead, dieAfter } from "../support/death.ts";
@@ -146,7 +149,7 @@ async function claimedByTheDead(b: Bench, lease: number): Promise<void> {
   const found = await b.deps.store.get("t");
   if (found?.task.state !== "dispatched") throw new Error("not dispatched");
   const { queue } = found.task;
-  const holder = { queue, seq: 1, token: "dead", runner: "dead", via: "", lease };
+  const holder = { queue, seq: 1, token: "dead", runner: "dead", via: b.deps.bus.serverId(), lease };
   const change = (task: Task, own: Parameters<typeof apply>[2]) =>
     apply(task, { type: "claim", ...holder }, own);
   await update(b.deps, found, change, () => {});
@@ -182,6 +185,64 @@ test("who is told to stop while it waits for its turn leaves to the next what is
   expect(task).toMatchObject({ state: "dispatched", released: false, silentStarts: 1, executions: 1 });
   expect(task.lease).toBeLessThanOrEqual(59_400);
   expect(task.lease).toBeGreaterThan(30_000);
+});
+
+test("time that passed since a holder wrote that it stops is counted once, whoever waited for it", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+    { ackWait: 1_500 },
+  );
+  await b.submit({}, { id: "t" });
+  await claimedByTheDead(b, 60_000);
+  const write = async (event: TaskEvent, by: string) => {
+    const found = await b.deps.store.get("t");
+    if (!found) throw new Error("no task");
+    const own = { now: Date.now(), stamp: crypto.randomUUID(), by };
+    await b.deps.store.replace(apply(found.task, event, own), found.revision);
+  };
+  // Its code was told to stop, and still runs.
+  await write({ type: "handOff", ended: false }, "first");
+  const stop = new AbortController();
+  const served = serve(
+    AGENT,
+    agentOf(() => dead()),
+    "once",
+    stop.signal,
+    b.deps,
+  );
+  await until("another waits for its turn", async () => (await b.task("t")).fence === 2);
+  await later(500);
+  stop.abort(new Error("told to stop"));
+  await served;
+  const task = await b.task("t");
+  expect(task).toMatchObject({ state: "dispatched", lease: 60_000, stopped: { by: "first", execution: 1 } });
+  const at = task.stopped?.at ?? 0;
+  expect(successionWait(task, { now: at + 10_000, by: "first" })).toBe(takeoverWait(60_000) - 10_000);
+  // Of another machine, whose clock may be ahead.
+  expect(successionWait(task, { now: at + 10_000, by: "other" })).toBe(takeoverWait(60_000) - 5_000);
+  // One that has started since, whoever wrote that, is waited for in full.
+  expect(successionWait({ ...task, executions: 2 }, { now: at + 10_000, by: "first" })).toBe(
+    takeoverWait(60_000),
+  );
+});
+
+test("where no invocation is long enough for a takeover's wait, several of them wait it out", async () => {
+  const agent = agentOf(() => "done");
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_500 });
+  await b.submit({}, { id: "t" });
+  await claimedByTheDead(b, 2_500);
+  let invocations = 0;
+  await until("it is done", async () => {
+    invocations++;
+    const end = performance.now() + 1_200;
+    const invocation = { left: () => Math.max(0, end - performance.now()), longest: 1_200 };
+    await serve(AGENT, agent, "idle", AbortSignal.timeout(1_200), { ...b.deps, invocation });
+    return (await b.task("t")).state === "completed";
+  });
+  expect(invocations).toBeGreaterThan(1);
+  expect(await b.task("t")).toMatchObject({ executions: 2 });
 });
 
 test("an invocation does not claim what it has no time to wait for, nor what needs more time than it has", async () => {

@@ -1,3 +1,4 @@
+import { Kvm } from "@nats-io/kv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { cancel } from "../../shared/journey/operate.ts";
@@ -54,6 +55,8 @@ async function slowHolder(b: Bench, posts: string[], isListed = true) {
   const served = serve(AGENT, posting(posts, "slow"), "once", never, deps);
   await written.promise;
   return {
+    lost: () =>
+      until("its lease is lost", async () => own.logged.some(({ event }) => event === "lease.lost")),
     /** Its answer comes: it finds its lease lost, and says what it knows. */
     wake: async () => {
       answer.resolve();
@@ -109,6 +112,26 @@ test("cancelled, it is cancelled, and nobody is asked", async () => {
   expect(await next).toEqual({ cancelled: 1 });
   expect(posts).toEqual([]);
 });
+
+test("its word is of its own task only: a later one of the same id, which did begin, is in doubt", async () => {
+  const posts: string[] = [];
+  await using b = await bench(nats, "nats-kv", posting(posts, "next"), { ackWait: 1_500 });
+  await b.submit({}, { id: "t" });
+  await using slow = await slowHolder(b, posts);
+  await slow.lost();
+  await slow.wake();
+  // As retention leaves it: the document and its journal go, and the id is used again.
+  const kv = await new Kvm(b.deps.nc).open(`${b.deps.settings.namespace}-tasks`);
+  for (const key of ["task.t", "journal.t"]) await kv.purge(key);
+  const [message] = await b.deps.bus.survivors(b.queue, 1, 1);
+  if (message) await b.deps.bus.remove(b.queue, message.seq);
+  await b.submit({}, { id: "t" });
+  await dieAfter(b, posting(posts, "dies"), (head) => head.count === 1);
+  await until("it is in doubt", async () => {
+    await b.drain();
+    return (await b.task("t")).state === "in_doubt";
+  });
+}, 120_000);
 
 test("its word is of its own try only: that of another holder, which did begin, stays in doubt", async () => {
   const posts: string[] = [];
