@@ -12,8 +12,8 @@ export interface Job {
   readonly pace: Pace;
   readonly account: Account;
   readonly looking: Looking;
-  /** Whether what was found out is to be kept now: the time is over, or it is a while since the last save. */
-  isSaveDue(): boolean;
+  /** Whether a page is to be cut off, to keep what was found out: the time is over, or it is a while since the last save. */
+  isUrgent(): boolean;
   readonly repair: boolean;
   readonly lanes: Readonly<Record<string, number>>;
   readonly onProgress: (documents: number) => void;
@@ -99,7 +99,7 @@ async function scan(
   const page = await store.list(filter, store.pageSize, cursor);
   for (const task of page.tasks) {
     const isNew = await visit(task);
-    if (isNew && job.isSaveDue()) return { cursor };
+    if (isNew && job.isUrgent()) return { cursor };
   }
   job.onProgress(account.documents);
   return page.cursor === undefined || isLast(page.tasks) ? "over" : { cursor: page.cursor };

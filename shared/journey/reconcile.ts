@@ -48,7 +48,7 @@ export async function account(pace: Pace, options: AccountOptions = {}): Promise
     pace,
     account: result,
     looking: lookingAt(pace, result),
-    isSaveDue: saving.isDue,
+    isUrgent: saving.isUrgent,
     repair,
     lanes,
     onProgress,
@@ -84,9 +84,10 @@ function savingOf(pace: Pace, result: Account, begun: Begun | undefined, every: 
   let last: { kept?: Kept | undefined; revision: string } | undefined = begun;
   let documents = result.documents;
   let savedAt = clock.monotonic();
+  const isUrgent = () => pace.isOver() || clock.monotonic() - savedAt >= SAVE_AFTER;
   return {
-    isDue: () =>
-      pace.isOver() || result.documents - documents >= often || clock.monotonic() - savedAt >= SAVE_AFTER,
+    isUrgent,
+    isDue: () => isUrgent() || result.documents - documents >= often,
     /** Another one goes on from the same plan: it has the record. */
     isTaken: () => begun !== undefined && last === undefined,
     save: async (place: Place, isLeft: boolean): Promise<void> => {
