@@ -74,8 +74,9 @@ export async function planOrResume(pace: Pace): Promise<Begun> {
     // Refused: another one is about to go on with it too, or has.
     return revision === undefined ? planOrResume(pace) : { plan, place, revision, ...(kept && { kept }) };
   }
-  // Dead before there is a plan, it is gone on with all the same.
-  const planning = await write(pace, { place: "planning" }, found?.revision);
+  // Dead before there is a plan, it is gone on with all the same. Of several that plan, the first to write is followed.
+  const isPlanned = left?.place === "planning";
+  const planning = isPlanned ? found?.revision : await write(pace, { place: "planning" }, found?.revision);
   if (planning === undefined) return planOrResume(pace);
   const made = await planFrom(deps, ledger);
   const revision = await write(pace, { place: FIRST, plan: made }, planning);
