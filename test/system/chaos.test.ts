@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { submit } from "../../shared/journey/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
+import { executions, overlaps } from "../support/executions.ts";
 import { freeze } from "../support/freeze.ts";
 import { observer } from "../support/observer.ts";
-import { type Note, notes, pawl, type Runner, recordFile } from "../support/runners.ts";
+import { notes, pawl, type Runner, recordFile } from "../support/runners.ts";
 import { testNats, world } from "../support/stores.ts";
 import { allCompleted } from "../support/until.ts";
 
@@ -12,34 +13,6 @@ const RUNNERS = 8;
 const LANES = 4;
 const KILLING_MS = 60_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-interface Execution {
-  readonly id: string;
-  readonly start: number;
-  /** When it last did anything. */
-  readonly end: number;
-  readonly notes: readonly Note[];
-}
-
-/** Executions by the handlers' own account. */
-function executions(all: readonly Note[]): Execution[] {
-  return [...Map.groupBy(all, (note) => note.run).values()].flatMap((notes) => {
-    const deeds = notes.filter((note) => note.what !== "aborted").map((note) => note.at);
-    const id = notes[0]?.id as string;
-    return deeds.length ? [{ id, start: Math.min(...deeds), end: Math.max(...deeds), notes }] : [];
-  });
-}
-
-function overlaps(of: readonly Execution[]): Execution[][] {
-  const byTask = Map.groupBy(of, (one) => one.id);
-  return [...byTask.values()].flatMap((list) => {
-    const sorted = list.toSorted((a, b) => a.start - b.start);
-    return sorted.flatMap((one, i) => {
-      const next = sorted[i + 1];
-      return next && next.start < one.end ? [[one, next]] : [];
-    });
-  });
-}
 
 test("500 tasks, 8 runners, random kills for 60 s: all completed, none overlapped, every sequence settled", async () => {
   await using nats = await testNats();

@@ -3,13 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineAgent } from "../../../shared/agent.ts";
 
 const LANES = Number(process.env.TEST_LANES ?? 1);
+/** How long an execution in this process takes, where the input leaves it to whoever runs it. */
+const MS = Number(process.env.TEST_MS ?? 0);
 
 /** Writes its own start and end to the file that the test reads: an account of executions that Pawl has no part in. */
 export default defineAgent({
   limits: { lanes: LANES },
   async run({ id, input, signal, attempt }) {
     const {
-      ms = 0,
+      ms = MS,
       every = ms,
       outcome = "done",
       deaf = false,
