@@ -7,6 +7,7 @@ import { isPawlError, PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
 import { sweepAt } from "../task/sweep.ts";
+import { leaseRegister, type Texts } from "./kv-lease.ts";
 import { type Scanned, scan } from "./kv-scan.ts";
 import { apiCode, isOff, isRefusal, OFF, wordsOf } from "./nats-errors.ts";
 import { natsLink } from "./nats-link.ts";
@@ -29,7 +30,9 @@ const WRONG_REVISION = new Set([10071, 10164]);
 export async function natsKv(nc: NatsConnection, settings: Settings): Promise<TaskStore> {
   const name = `${settings.namespace}-tasks`;
   const link = natsLink(nc, settings.requestTimeout);
-  const bucket = await asked(`Opening bucket ${name}`, () => link(() => open(nc, name, settings)));
+  const { bucket, copies } = await asked(`Opening bucket ${name}`, () =>
+    link(() => open(nc, name, settings)),
+  );
   const js = jetstream(nc, { timeout: settings.requestTimeout });
   const jsm = await jetstreamManager(nc, { timeout: settings.requestTimeout, checkAPI: false });
   const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
@@ -43,6 +46,20 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         throw error;
       }
     });
+
+  const texts: Texts = {
+    get: (what, key) =>
+      ask(what, async () => {
+        const entry = await bucket.get(key);
+        return entry?.operation === "PUT"
+          ? { text: entry.string(), revision: String(entry.revision) }
+          : undefined;
+      }),
+    put: (what, key, text, seen) =>
+      put(what, () =>
+        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
+      ),
+  };
 
   const get = (id: string) =>
     ask(`Reading task ${id}`, async () => {
@@ -114,6 +131,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         ),
       );
     },
+    ...(copies > 1 && { attest: leaseRegister(texts) }),
     due: async (agent, state, { after, until }, limit) => {
       const what = `Looking for due tasks of ${agent}`;
       const entries: { id: string; at: number; entry: Scanned }[] = [];
@@ -176,13 +194,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
           ? { head: entry.json<Head>(), revision: String(entry.revision) }
           : undefined;
       }),
-    putHead: (head, seen) => {
-      const key = headKey(head.taskId);
-      const text = JSON.stringify(head);
-      return put(`Writing the journal of ${head.taskId}`, () =>
-        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
-      );
-    },
+    putHead: (head, seen) =>
+      texts.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), JSON.stringify(head), seen),
     putPart: async (taskId, name, text) => {
       await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
     },
@@ -191,19 +204,8 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         const entry = await bucket.get(partKey(taskId, name));
         return entry?.operation === "PUT" ? entry.string() : undefined;
       }),
-    getRecord: (name) =>
-      ask(`Reading record ${name}`, async () => {
-        const entry = await bucket.get(recordKey(name));
-        return entry?.operation === "PUT"
-          ? { text: entry.string(), revision: String(entry.revision) }
-          : undefined;
-      }),
-    putRecord: (name, text, seen) => {
-      const key = recordKey(name);
-      return put(`Writing record ${name}`, () =>
-        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
-      );
-    },
+    getRecord: (name) => texts.get(`Reading record ${name}`, recordKey(name)),
+    putRecord: (name, text, seen) => texts.put(`Writing record ${name}`, recordKey(name), text, seen),
     close: async () => {},
   };
 }
@@ -214,8 +216,15 @@ function isListed(task: Task, { agent, agents, owner, state, states }: TaskFilte
   return (agents?.includes(task.agent) ?? true) && (owner === undefined || task.meta?.owner === owner);
 }
 
-/** `allow_direct` off: a follower's stale answer could prolong a lease that is lost. */
-async function open(nc: NatsConnection, name: string, settings: Settings): Promise<KV> {
+/**
+ * `allow_direct` off: a follower's stale answer could prolong a lease that is lost. So could a leader's that was cut off
+ * from the other copies, which nothing turns off: with more copies than one, claims are attested.
+ */
+async function open(
+  nc: NatsConnection,
+  name: string,
+  settings: Settings,
+): Promise<{ bucket: KV; copies: number }> {
   const bucket = await new Kvm(jetstream(nc, { timeout: settings.requestTimeout })).create(name, {
     history: 1,
     replicas: settings.replicas,
@@ -228,7 +237,7 @@ async function open(nc: NatsConnection, name: string, settings: Settings): Promi
       `KV bucket ${name} allows direct gets, which may be stale. Turn it off: nats stream edit KV_${name} --no-allow-direct`,
     );
   }
-  return bucket;
+  return { bucket, copies: streamInfo.config.num_replicas };
 }
 
 async function asked<T>(what: string, work: () => Promise<T>): Promise<T> {

@@ -144,9 +144,12 @@ export async function claim(
         }
         if (result.kind === "moot") break;
         if (decision.kind === "takeover") deps.meter.count("takeovers", { agent: envelope.agent });
-        if (result.answered) hold.grant(holder.token, sentAt);
-        else await hold.prove(holder.token);
-        return { kind: "claimed", held: mine(result, holder.token) };
+        const held = mine(result, holder.token);
+        // A holder that did not let go could extend its lease while we wait for its end, unless ours is attested first.
+        const mustAttest = !held.task.started && deps.store.attest !== undefined;
+        if (result.answered && !mustAttest) hold.grant(held.task, sentAt);
+        else await hold.prove(held.task);
+        return { kind: "claimed", held };
       }
       default:
         return decision satisfies never;

@@ -1,4 +1,5 @@
 import type { Delivery } from "../ports/bus.ts";
+import type { Claim, Revision } from "../ports/store.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { timing } from "../task/settings.ts";
 import { type Deps, pause } from "./deps.ts";
@@ -11,6 +12,11 @@ import { type Deps, pause } from "./deps.ts";
  * still name my claim. Only all of them together extend the lease, and from the moment the first was sent: a successor
  * writes its claim after that moment, then waits for longer than a lease. Before the claim there is no document to ask;
  * the rest holds all the same, so that a runner that was frozen with a message in its hands wakes up silent.
+ *
+ * In a cluster all three answers may come from a server that was cut off from its peers and does not know it yet. So
+ * where the store's reads may be stale, a beat ends with a write that needs most copies: the claim is attested. The
+ * register takes no claim after a later one, and a successor attests its own before it begins to wait. Whatever lease
+ * it waits for was extended before that, from a moment before that.
  */
 export interface Hold {
   /** Aborts once the message is another's, or can't be proven to be ours. */
@@ -21,13 +27,13 @@ export interface Hold {
   check(): void;
   /** One whole beat now. False when it could not be made whole. */
   beat(): Promise<boolean>;
-  /** The claim that was sent at `sentAt` was written: from now on a lease is held under its token. */
-  grant(token: string, sentAt: Instant): void;
+  /** The claim that was sent at `sentAt` was written: from now on a lease is held under it. */
+  grant(claim: Claim, sentAt: Instant): void;
   /**
-   * A claim was written at an unknown moment (its answer was lost): beats until one is whole, and holds a lease from
-   * then on. Throws `lease_lost`.
+   * A claim was written at an unknown moment (its answer was lost), or has to be attested: beats until one is whole, and
+   * holds a lease from then on. Throws `lease_lost`.
    */
-  prove(token: string): Promise<void>;
+  prove(claim: Claim): Promise<void>;
   /**
    * No more beats, and the last one is over: none can see the holder's own last write and take it for a stranger's, and
    * no +WPI can follow a nak. What is left of the lease outlasts nothing: it ends before a redelivery can begin.
@@ -52,13 +58,14 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   const lost = new AbortController();
   const cancelled = new AbortController();
   const stopped = new AbortController();
-  let token: string | undefined;
+  let claim: Claim | undefined;
+  let attested: Revision | undefined;
   let provenAt: Instant = instant(deps);
   let inFlight: Promise<unknown> = Promise.resolve();
 
   const lose = (why: string) => {
     if (lost.signal.aborted) return;
-    if (token) log("warn", "lease.lost", { task: taskId, seq: delivery.seq, why });
+    if (claim) log("warn", "lease.lost", { task: taskId, seq: delivery.seq, why });
     lost.abort(new PawlError("lease_lost", `Task ${taskId}: ${why}`));
   };
 
@@ -84,7 +91,8 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
         return false;
       }
       check();
-      if (token && !stopped.signal.aborted) {
+      if (claim && !stopped.signal.aborted) {
+        const { token } = claim;
         const found = await deps.store.get(taskId);
         check();
         const task = found?.task;
@@ -94,6 +102,14 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
           return false;
         }
         if (task.cancelRequested) cancelled.abort();
+        if (deps.store.attest) {
+          attested = await deps.store.attest(claim, attested);
+          check();
+          if (attested === undefined) {
+            lose("a later claim is attested");
+            return false;
+          }
+        }
       }
       provenAt = sentAt;
       return true;
@@ -126,8 +142,8 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   };
 
   let unsubscribe = () => {};
-  const answer = (claimToken: string) => {
-    unsubscribe = deps.bus.answerFor(claimToken, () => !lost.signal.aborted && left() > 0);
+  const answer = ({ token }: Claim) => {
+    unsubscribe = deps.bus.answerFor(token, () => !lost.signal.aborted && left() > 0);
   };
 
   const stopBeats = async () => {
@@ -143,18 +159,18 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
     cancelled: cancelled.signal,
     check,
     beat,
-    grant: (claimToken, sentAt) => {
-      token = claimToken;
+    grant: (written, sentAt) => {
+      claim = written;
       provenAt = sentAt;
-      answer(claimToken);
+      answer(written);
     },
-    prove: async (claimToken) => {
-      token = claimToken;
+    prove: async (written) => {
+      claim = written;
       for (let failures = 1; !(await beat()); failures++) {
         check();
         await pause(deps, failures, stopped.signal);
       }
-      answer(claimToken);
+      answer(written);
     },
     stopBeats,
     release: () => {

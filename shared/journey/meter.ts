@@ -53,7 +53,10 @@ const WRITES = ["create", "replace", "putHead", "putPart", "putRecord"] as const
 
 /** The same store, which counts what it is asked and how long that takes. */
 export function metered(store: TaskStore, meter: Meter): TaskStore {
-  const timed = (name: (typeof READS)[number] | (typeof WRITES)[number], kind: "read" | "write") => {
+  const timed = (
+    name: (typeof READS)[number] | (typeof WRITES)[number] | "attest",
+    kind: "read" | "write",
+  ) => {
     const work = store[name] as (...args: unknown[]) => Promise<unknown>;
     return async (...args: unknown[]) => {
       const begun = performance.now();
@@ -68,6 +71,7 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
   const counted = [
     ...READS.map((name) => [name, timed(name, "read")]),
     ...WRITES.map((name) => [name, timed(name, "write")]),
+    ...(store.attest ? [["attest", timed("attest", "write")]] : []),
   ];
   return { ...store, ...(Object.fromEntries(counted) as Partial<TaskStore>) };
 }

@@ -1,4 +1,4 @@
-import type { State, Task } from "../task/document.ts";
+import type { Running, State, Task } from "../task/document.ts";
 import type { Head } from "../task/journal.ts";
 import type { SweptState } from "../task/sweep.ts";
 
@@ -43,8 +43,12 @@ export type WriteResult =
   | { readonly kind: "written"; readonly revision: Revision }
   | { readonly kind: "refused" };
 
+/** A claim, in the order of claims: by its task's birth (an id may be used again), then by its fence. */
+export type Claim = Pick<Running, "id" | "createdAt" | "fence" | "token">;
+
 /**
- * Where task documents live. Reads see every finished write (a stale read could prolong a lease that is lost).
+ * Where task documents live. Reads see every finished write (a stale read could prolong a lease that is lost), or
+ * there is `attest`.
  * Every method throws `store_unavailable` when it can't tell whether the store did what was asked,
  * and `store_refused` when it certainly did not and asking again won't help.
  */
@@ -56,6 +60,12 @@ export interface TaskStore {
   get(id: string): Promise<Stored | undefined>;
   create(task: Task): Promise<WriteResult>;
   replace(task: Task, seen: Revision): Promise<WriteResult>;
+  /**
+   * Only where a read may be stale, and so proves nothing. Writes the claim to its task's register, which only ever
+   * moves to a later claim, once most copies have taken it. Returns what to pass as `seen` the next time, or undefined
+   * where a later claim stands there.
+   */
+  attest?(claim: Claim, seen?: Revision): Promise<Revision | undefined>;
   /** Tasks in the state whose `sweepAt` is later than `after` and not later than `until`, the longest due first. */
   due(
     agent: string,

@@ -123,7 +123,7 @@ export const settingRules: readonly Rule[] = [
   },
   {
     name: "request-fits-lease",
-    why: "A heartbeat asks three questions; if one may outlast the lease, a slow answer loses the task.",
+    why: "A heartbeat asks several questions; if one may outlast the lease, a slow answer loses the task.",
     broken: (settings) => {
       const { lease } = timing(settings);
       if (settings.requestTimeout < lease) return undefined;

@@ -76,7 +76,10 @@ test("a wait inside a step is refused also after an await of the step's own", as
   expect(await b.drain()).toEqual({ failed: 1 });
   // Beside a step that is under way a wait is none of its business.
   const beside = agentOf(({ step, waitFor }) =>
-    Promise.all([step("slow", () => new Promise((resolve) => setTimeout(resolve, 20, "done"))), waitFor("x")]),
+    Promise.all([
+      step("slow", () => new Promise((resolve) => setTimeout(resolve, 20, "done"))),
+      waitFor("x"),
+    ]),
   );
   expect(await runAgent(beside, {}, { events: { x: 1 } })).toMatchObject({ state: "completed" });
 });
