@@ -115,7 +115,10 @@ test("cancelled, it is cancelled, and nobody is asked", async () => {
 
 test("its word is of its own task only: a later one of the same id, which did begin, is in doubt", async () => {
   const posts: string[] = [];
-  await using b = await bench(nats, "nats-kv", posting(posts, "next"), { ackWait: 1_500 });
+  await using b = await bench(nats, "nats-kv", posting(posts, "next"), {
+    ackWait: 1_500,
+    duplicateWindow: 100,
+  });
   await b.submit({}, { id: "t" });
   await using slow = await slowHolder(b, posts);
   await slow.lost();
