@@ -5,7 +5,7 @@ import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
-import { type Settings, timing } from "../shared/task/settings.ts";
+import { defaults, type Settings, timing } from "../shared/task/settings.ts";
 import type { Config } from "./config.ts";
 
 /** The same connection on every platform; the transport is chosen by who connects. `creds`: asked at each connect. */
@@ -23,7 +23,8 @@ export function natsOptions(
     // A password that is being rotated is a reason to try again, not to live on without a connection.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
-    timeout: settings.requestTimeout,
+    // Not cut short with a short lease: while there is no connection, a slow server is better than none.
+    timeout: Math.max(settings.requestTimeout, defaults.requestTimeout),
     ...halfOpen(settings),
     ...(creds && { authenticator: credsAuthenticator(creds) }),
     ...(user !== undefined && { user, pass: password }),

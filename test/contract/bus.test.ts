@@ -220,6 +220,15 @@ test("an unreachable server, and a refused identity, are told apart and name wha
   expect((error as Error).message).not.toContain("secret");
 });
 
+test("a server that is slow to greet is waited for, however short the lease", async () => {
+  await using proxy = await cuttingProxy(nats.url);
+  const { config } = world(nats, "nats-kv", { ackWait: 1_000 });
+  proxy.stall(true);
+  setTimeout(() => proxy.stall(false), 1_000);
+  const deps = await wire({ ...config, nats: { url: proxy.url } }, () => {});
+  await deps[Symbol.asyncDispose]();
+});
+
 test("WebSocket works as TCP does", async () => {
   const { config } = world(nats, "nats-kv");
   const deps = await wire({ ...config, nats: { url: nats.wsUrl } }, () => {});
