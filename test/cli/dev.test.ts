@@ -25,7 +25,7 @@ test("everything runs: woken by a submit and by cron, rebuilt on change; Ctrl-C 
   };
   const env = { ...own, ...(hasEmulator && { FIRESTORE_EMULATOR_HOST: emulatorHost }) };
   const dev = startProcess([CLI, "dev", "--json", "--cron-every", "2s"], env);
-  const ready = JSON.parse(await dev.says(/"ready":true/, 60_000)) as {
+  const ready = JSON.parse(await dev.says(/"ready":true/, 180_000)) as {
     urls: Record<string, string>;
     env: Record<string, string>;
   };
@@ -65,4 +65,4 @@ test("everything runs: woken by a submit and by cron, rebuilt on change; Ctrl-C 
   await expect(fetch(ready.urls.hello as string)).rejects.toThrow();
   const { port, hostname } = new URL(ready.env.NATS_URL as string);
   await expect(fetch(`http://${hostname}:${port}`)).rejects.toThrow();
-});
+}, 300_000);

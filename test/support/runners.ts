@@ -84,7 +84,7 @@ export function startProcess(args: readonly string[], env: Record<string, string
     child,
     pid: child.pid as number,
     text: () => text,
-    says: (pattern, ms = 60_000) =>
+    says: (pattern, ms = 90_000) =>
       new Promise((resolve, reject) => {
         const check = () => {
           const line = text.split("\n").find((one) => pattern.test(one));

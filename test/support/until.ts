@@ -2,7 +2,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { isPawlError, messageOf } from "../../shared/task/errors.ts";
 
 /** How long a test waits for anything: on a machine that has other work to do, all of it takes its time. */
-const LONG = 60_000;
+const LONG = 90_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** An answer that came too late, or not at all, says nothing about what was asked. */
