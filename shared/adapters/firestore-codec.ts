@@ -1,4 +1,4 @@
-import type { TaskFilter, TaskPage } from "../ports/store.ts";
+import type { Stored, TaskFilter, TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
@@ -19,7 +19,7 @@ export interface TaskFields {
   readonly sweepAt: Date | null;
   /** Spreads tasks over this many ranges of every index, whose newest ends would take only 500 writes a second each. */
   readonly shard: number;
-  /** The field that the TTL policy watches: null while the task lives. */
+  /** When it may be removed: null while the task lives. */
   readonly expiresAt: Date | null;
   readonly json: string;
 }
@@ -51,24 +51,44 @@ export const TASKS = (namespace: string) => `${namespace}-tasks`;
 export const HEADS = (namespace: string) => `${namespace}-journals`;
 export const PARTS = (namespace: string) => `${namespace}-parts`;
 export const RECORDS = (namespace: string) => `${namespace}-records`;
+/** One for each task whose document was removed, while what it owned is not. */
+export const REMOVED = (namespace: string) => `${namespace}-removed`;
 export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
 export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.stringify(head) });
 export const partFields = (taskId: string, text: string) => ({ taskId, text });
-/** With something that no other write has: the same text again would keep its revision. */
-export const recordFields = (text: string) => ({ text, stamp: crypto.randomUUID() });
+/** With something that no other write has: the same again would keep its revision. */
+export const recordFields = (text: string) => ({ text, ...markFields() });
+export const markFields = () => ({ stamp: crypto.randomUUID() });
 
 /** A token's agents are asked for one by one: each range of an index is read on its own anyway. */
 export function filtersOf({ agents, ...filter }: TaskFilter): Omit<TaskFilter, "agents">[] {
   return agents === undefined ? [filter] : agents.map((agent) => ({ ...filter, agent }));
 }
 
+/** So many bytes of documents are held at once. */
+export const MOST_BYTES = 8_000_000;
+
+export interface Answer {
+  readonly found: readonly Stored[];
+  /** It ends before the end: there was too much to be held at once. */
+  readonly isCut: boolean;
+}
+
 /** The newest of all answers, and the last of them as a place to go on from. */
-export function pageOf(answers: readonly (readonly Task[])[], limit: number): TaskPage {
+export function pageOf(answers: readonly Answer[], limit: number): TaskPage {
+  const tasksOf = ({ found }: Answer) => found.map(({ task }) => task);
+  const newestFirst = (a: Task, b: Task) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1);
+  // Behind the end of one that was cut there may be others that come before the rest.
+  const [end] = answers
+    .filter(({ isCut }) => isCut)
+    .flatMap((answer) => tasksOf(answer).slice(-1))
+    .sort(newestFirst);
   const tasks = answers
-    .flat()
-    .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+    .flatMap(tasksOf)
+    .sort(newestFirst)
+    .filter((task) => !end || task.id === end.id || newestFirst(task, end) < 0)
     .slice(0, limit);
-  const last = tasks.length === limit ? tasks.at(-1) : undefined;
+  const last = end || tasks.length === limit ? tasks.at(-1) : undefined;
   return { tasks, ...(last && { cursor: `${last.updatedAt}.${last.id}` }) };
 }
 

@@ -1,17 +1,30 @@
-import { type DocumentSnapshot, FieldPath, Firestore, type Query, Timestamp } from "@google-cloud/firestore";
+import {
+  type CollectionReference,
+  type DocumentSnapshot,
+  FieldPath,
+  Firestore,
+  type Query,
+  type QueryDocumentSnapshot,
+  Timestamp,
+  type WriteBatch,
+} from "@google-cloud/firestore";
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Head } from "../task/journal.ts";
 import {
+  type Answer,
   filtersOf,
   fromFields,
   HEADS,
   headFields,
   isRevision,
+  MOST_BYTES,
+  markFields,
   PARTS,
   pageOf,
   partFields,
   partId,
   RECORDS,
+  REMOVED,
   readCursor,
   recordFields,
   SHARDS,
@@ -19,6 +32,7 @@ import {
   toFields,
 } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
+import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
 
 export interface FirestoreOptions {
   readonly projectId: string;
@@ -55,6 +69,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   const heads = db.collection(HEADS(namespace));
   const parts = db.collection(PARTS(namespace));
   const records = db.collection(RECORDS(namespace));
+  const marks = db.collection(REMOVED(namespace));
 
   let underWay = 0;
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
@@ -77,6 +92,54 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       }
     });
 
+  const names = (what: string, query: Query): Promise<Seen[]> =>
+    ask(what, async () => (await query.select(FieldPath.documentId()).get()).docs.map(seen));
+  const commit = (what: string, fill: (batch: WriteBatch) => void): Promise<WriteResult["kind"]> =>
+    ask(what, async () => {
+      const batch = db.batch();
+      fill(batch);
+      try {
+        await batch.commit();
+        return "written";
+      } catch (error) {
+        if (isRefusedWrite(statusOf(error))) return "refused";
+        throw error;
+      }
+    });
+  const erase = (batch: WriteBatch, from: CollectionReference, some: readonly Seen[] = []) => {
+    for (const { id, revision } of some)
+      batch.delete(from.doc(id), { lastUpdateTime: timestampOf(revision) });
+  };
+  const removal: Removal = {
+    expired: (now, limit) => {
+      const query = tasks.where("shard", "in", SHARDS).where("expiresAt", "<=", new Date(now));
+      return names("Looking for expired tasks", query.orderBy("expiresAt").limit(limit));
+    },
+    bury: (some) =>
+      commit("Removing expired tasks", (batch) => {
+        erase(batch, tasks, some);
+        for (const { id } of some) batch.set(marks.doc(id), markFields());
+      }),
+    removed: (limit) => names("Looking for removed tasks", marks.limit(limit)),
+    heads: (ids) =>
+      ask("Looking for journals of removed tasks", async () => {
+        const docs = ids.map((id) => heads.doc(id));
+        const found = await db.getAll(...docs, { fieldMask: ["stamp"] });
+        return found.filter(({ exists }) => exists).map(seen);
+      }),
+    parts: (ids, limit, after) => {
+      const query = parts.where("taskId", "in", ids).orderBy(FieldPath.documentId()).limit(limit);
+      const what = "Looking for parts of removed tasks";
+      return names(what, after === undefined ? query : query.startAfter(after));
+    },
+    remove: (owned) =>
+      commit("Removing what expired tasks owned", (batch) => {
+        erase(batch, parts, owned.parts);
+        erase(batch, heads, owned.heads);
+        erase(batch, marks, owned.marks);
+      }),
+  };
+
   return {
     name: `Firestore ${projectId}`,
     pageSize: 500,
@@ -98,12 +161,14 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
           .where("sweepAt", "<=", new Date(until))
           .orderBy("sweepAt")
           .limit(limit);
-        return (await query.get()).docs.map((doc) => stored(doc) as Stored);
+        const { found, isCut } = await answerOf(query, MOST_BYTES);
+        return { tasks: found, isCut: isCut || found.length === limit };
       }),
     list: (filter, limit, cursor) =>
       ask("Listing tasks", async () => {
         const after = cursor === undefined ? undefined : readCursor(cursor);
-        const answers = filtersOf(filter).map(async ({ agent, owner, state, states }) => {
+        const filters = filtersOf(filter);
+        const answers = filters.map(async ({ agent, owner, state, states }) => {
           let query: Query = tasks.where("shard", "in", SHARDS);
           if (agent !== undefined) query = query.where("agent", "==", agent);
           if (owner !== undefined) query = query.where("owner", "==", owner);
@@ -111,7 +176,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
           if (states !== undefined) query = query.where("state", "in", [...states]);
           query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
           if (after) query = query.startAfter(new Date(after.at), after.id);
-          return (await query.get()).docs.map((doc) => (stored(doc) as Stored).task);
+          return answerOf(query, MOST_BYTES / filters.length);
         });
         return pageOf(await Promise.all(answers), limit);
       }),
@@ -137,6 +202,8 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         const found = await parts.doc(partId(taskId, name)).get();
         return found.exists ? (found.get("text") as string) : undefined;
       }),
+    removeParts: (taskId, isOld) => removeParts(removal, taskId, isOld),
+    expire: (now, limit) => expireTasks(removal, now, limit),
     getRecord: (name) =>
       ask(`Reading record ${name}`, async () => {
         const found = await records.doc(name).get();
@@ -159,6 +226,22 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
 function identity({ emulatorHost, credentials }: FirestoreOptions) {
   if (!emulatorHost) return credentials ? { credentials } : {};
   return { host: emulatorHost, ssl: false };
+}
+
+/** Documents as they come, until they are more than that. */
+async function answerOf(query: Query, most: number): Promise<Answer> {
+  const found: Stored[] = [];
+  let chars = 0;
+  for await (const doc of query.stream() as AsyncIterable<QueryDocumentSnapshot>) {
+    found.push(stored(doc) as Stored);
+    chars += (doc.get("json") as string).length;
+    if (chars > most) return { found, isCut: true };
+  }
+  return { found, isCut: false };
+}
+
+function seen({ id, updateTime }: DocumentSnapshot): Seen {
+  return { id, revision: revisionOf(updateTime as Timestamp) };
 }
 
 function stored(snapshot: DocumentSnapshot): Stored | undefined {

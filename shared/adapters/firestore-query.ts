@@ -1,6 +1,6 @@
 import type { TaskFilter } from "../ports/store.ts";
 import type { SweptState } from "../task/sweep.ts";
-import { readCursor, SHARDS, TASKS } from "./firestore-codec.ts";
+import { PARTS, REMOVED, readCursor, SHARDS, TASKS } from "./firestore-codec.ts";
 
 export type Value = Record<string, unknown>;
 
@@ -74,6 +74,45 @@ export function dueQuery(
         },
       },
       orderBy: [{ field: { fieldPath: "sweepAt" }, direction: "ASCENDING" }],
+      limit,
+    },
+  };
+}
+
+/** Names and times, no contents. */
+const NAMES_ONLY = { fields: [{ fieldPath: "__name__" }] };
+
+export function expiredQuery(namespace: string, now: number, limit: number) {
+  const until = {
+    field: { fieldPath: "expiresAt" },
+    op: "LESS_THAN_OR_EQUAL",
+    value: encodeValue(new Date(now)),
+  };
+  return {
+    structuredQuery: {
+      select: NAMES_ONLY,
+      from: [{ collectionId: TASKS(namespace) }],
+      where: { compositeFilter: { op: "AND", filters: [ANY_SHARD, { fieldFilter: until }] } },
+      orderBy: [{ field: { fieldPath: "expiresAt" }, direction: "ASCENDING" }],
+      limit,
+    },
+  };
+}
+
+export function removedQuery(namespace: string, limit: number) {
+  return {
+    structuredQuery: { select: NAMES_ONLY, from: [{ collectionId: REMOVED(namespace) }], limit },
+  };
+}
+
+export function partsQuery(namespace: string, taskIds: readonly string[], limit: number, after?: string) {
+  return {
+    structuredQuery: {
+      select: NAMES_ONLY,
+      from: [{ collectionId: PARTS(namespace) }],
+      where: oneOf("taskId", taskIds),
+      orderBy: [{ field: { fieldPath: "__name__" }, direction: "ASCENDING" }],
+      ...(after !== undefined && { startAt: { values: [{ referenceValue: after }], before: false } }),
       limit,
     },
   };

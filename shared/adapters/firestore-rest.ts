@@ -1,147 +1,140 @@
 import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
-import { messageOf } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import {
+  type Answer,
   filtersOf,
   fromFields,
   HEADS,
   headFields,
   isRevision,
+  MOST_BYTES,
+  markFields,
   PARTS,
   pageOf,
   partFields,
   partId,
   RECORDS,
+  REMOVED,
   recordFields,
   TASKS,
   toFields,
 } from "./firestore-codec.ts";
-import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
-import { dueQuery, encodeValue, listQuery, type Value } from "./firestore-query.ts";
-import type { TokenSource } from "./google-token.ts";
-
-export interface FirestoreRestOptions {
-  readonly projectId: string;
-  readonly namespace: string;
-  readonly requestTimeout: number;
-  /** "http://127.0.0.1:8080" for an emulator. */
-  readonly origin?: string;
-  /** A bearer token for each request; an emulator takes any. */
-  readonly token: TokenSource;
-}
-
-interface RestDocument {
-  readonly name: string;
-  readonly fields?: Record<string, Value>;
-  readonly updateTime: string;
-}
-
-class RestError extends Error {
-  override readonly name = "FirestoreRestError";
-  readonly status: Status;
-  constructor(status: Status, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
+import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
+import {
+  type FirestoreRestOptions,
+  firestoreHttp,
+  fromRestTime,
+  type RestDocument,
+  toRestTime,
+  type Write,
+} from "./firestore-http.ts";
+import {
+  dueQuery,
+  encodeValue,
+  expiredQuery,
+  listQuery,
+  partsQuery,
+  removedQuery,
+  type Value,
+} from "./firestore-query.ts";
 
 /** Firestore's REST v1 by fetch: for runtimes where Google's client does not run. */
 export function firestoreRest(options: FirestoreRestOptions): TaskStore {
-  const { projectId, namespace, requestTimeout, token } = options;
-  const origin = options.origin ?? "https://firestore.googleapis.com";
-  const root = `projects/${projectId}/databases/(default)/documents`;
+  const { projectId, namespace } = options;
+  const { root, ask, read, commit, query } = firestoreHttp(options);
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
   const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
   const recordPath = (name: string) => `${root}/${RECORDS(namespace)}/${name}`;
   const partPath = (taskId: string, name: string) => `${root}/${PARTS(namespace)}/${partId(taskId, name)}`;
 
-  const call = async (what: string, path: string, body?: unknown): Promise<unknown> => {
-    const request = async (refused?: "refused") => {
-      const response = await fetch(`${origin}/v1/${path}`, {
-        method: body === undefined ? "GET" : "POST",
-        headers: { authorization: `Bearer ${await token(refused)}`, "content-type": "application/json" },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(requestTimeout),
-      });
-      const text = await response.text();
-      if (!response.ok) throw restError(response.status, text);
-      return JSON.parse(text) as unknown;
-    };
-    try {
-      return await within(requestTimeout, what, request()).catch((error: unknown) => {
-        // A clock that was set back keeps a token past its time.
-        if (!(error instanceof RestError) || error.status !== "UNAUTHENTICATED") throw error;
-        return within(requestTimeout, what, request("refused"));
-      });
-    } catch (error) {
-      throw error instanceof RestError ? error : storeError("UNAVAILABLE", error, what);
-    }
+  const put = (what: string, path: string, fields: object, guard?: object): Promise<WriteResult> => {
+    const update = { name: path, fields: encode(fields) };
+    return commit(what, [{ update, ...(guard && { currentDocument: guard }) }], guard !== undefined);
   };
 
-  const ask = async <T>(
+  /** By the last answer's documents: so many are half of what may be held at once. */
+  let fitting = Infinity;
+  /** As many documents as fit `most` bytes: with too much in the answer it is asked for again, for an eighth. */
+  const page = async (
     what: string,
-    path: string,
-    body: unknown,
-    read: (answer: unknown) => T,
-  ): Promise<T> => {
-    try {
-      return read(await call(what, path, body));
-    } catch (error) {
-      throw error instanceof RestError ? storeError(error.status, error, what) : error;
+    body: (limit: number) => object,
+    limit: number,
+    most = MOST_BYTES,
+  ): Promise<Answer> => {
+    for (let size = Math.min(limit, fitting); ; size = Math.max(1, Math.floor(size / 8))) {
+      // One is let through, however large.
+      const documents = await query(what, body(size), size === 1 ? undefined : most);
+      if (!documents) continue;
+      const found = documents.map((document) => stored(document) as Stored);
+      const chars = documents.reduce((sum, { fields }) => sum + String(fields?.json?.stringValue).length, 0);
+      if (found.length > 0) fitting = Math.max(1, Math.floor((found.length * most) / (2 * chars)));
+      return { found, isCut: size < limit && found.length === size };
     }
   };
 
-  const read = async (what: string, path: string): Promise<RestDocument | undefined> => {
-    // batchGet, because a missing document is an answer there and not an error that looks like a missing database.
-    const answers = await ask(
-      what,
-      `${root}:batchGet`,
-      { documents: [path] },
-      (a) => a as { found?: RestDocument }[],
-    );
-    return answers.find((answer) => answer.found)?.found;
-  };
-
-  const commit = async (what: string, path: string, fields: object, guard?: object): Promise<WriteResult> => {
-    const write = {
-      update: { name: path, fields: encode(fields) },
-      ...(guard && { currentDocument: guard }),
-    };
-    try {
-      const answer = await call(what, `${root}:commit`, { writes: [write] });
-      return { kind: "written", revision: fromRestTime(updateTimeOf(answer)) };
-    } catch (error) {
-      if (!(error instanceof RestError)) throw error;
-      if (guard && isRefusedWrite(error.status)) return { kind: "refused" };
-      throw storeError(error.status, error, what);
-    }
+  const names = async (what: string, body: object): Promise<Seen[]> =>
+    ((await query(what, body)) ?? []).map(seen);
+  const erase = (collection: string, some: readonly Seen[] = []): Write[] =>
+    some.map(({ id, revision }) => ({
+      delete: `${root}/${collection}/${id}`,
+      currentDocument: { updateTime: toRestTime(revision) },
+    }));
+  const removal: Removal = {
+    expired: (now, limit) => names("Looking for expired tasks", expiredQuery(namespace, now, limit)),
+    bury: async (tasks) => {
+      const marks = tasks.map(({ id }) => ({
+        update: { name: `${root}/${REMOVED(namespace)}/${id}`, fields: encode(markFields()) },
+      }));
+      return (await commit("Removing expired tasks", [...erase(TASKS(namespace), tasks), ...marks])).kind;
+    },
+    removed: (limit) => names("Looking for removed tasks", removedQuery(namespace, limit)),
+    heads: async (ids) => {
+      const what = "Looking for journals of removed tasks";
+      const body = { documents: ids.map(headPath), mask: { fieldPaths: ["stamp"] } };
+      const answers = await ask(what, `${root}:batchGet`, body, (a) => a as { found?: RestDocument }[]);
+      return answers.flatMap(({ found }) => (found ? [seen(found)] : []));
+    },
+    parts: (ids, limit, after) => {
+      const from = after === undefined ? undefined : `${root}/${PARTS(namespace)}/${after}`;
+      return names("Looking for parts of removed tasks", partsQuery(namespace, ids, limit, from));
+    },
+    remove: async ({ heads, parts, marks }) =>
+      (
+        await commit("Removing what expired tasks owned", [
+          ...erase(PARTS(namespace), parts),
+          ...erase(HEADS(namespace), heads),
+          ...erase(REMOVED(namespace), marks),
+        ])
+      ).kind,
   };
 
   return {
     name: `Firestore ${projectId} (REST)`,
     pageSize: 500,
     get: async (id) => stored(await read(`Reading task ${id}`, taskPath(id))),
-    create: (task) =>
-      commit(`Creating task ${task.id}`, taskPath(task.id), toFields(task), { exists: false }),
+    create: (task) => put(`Creating task ${task.id}`, taskPath(task.id), toFields(task), { exists: false }),
     replace: async (task, seen) => {
       if (!isRevision(seen)) return { kind: "refused" };
       const guard = { updateTime: toRestTime(seen) };
-      return commit(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
+      return put(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
     },
-    due: (agent, state, range, limit) =>
-      ask(
-        `Looking for due tasks of ${agent}`,
-        `${root}:runQuery`,
-        dueQuery(namespace, agent, state, range, limit),
-        (answer) =>
-          (answer as { document?: RestDocument }[]).flatMap(({ document }) =>
-            document ? [stored(document) as Stored] : [],
-          ),
-      ),
+    due: async (agent, state, range, limit) => {
+      const what = `Looking for due tasks of ${agent}`;
+      const { found, isCut } = await page(
+        what,
+        (size) => dueQuery(namespace, agent, state, range, size),
+        limit,
+      );
+      return { tasks: found, isCut: isCut || found.length === limit };
+    },
     list: async (filter, limit, cursor) => {
-      const answers = filtersOf(filter).map((one) =>
-        ask("Listing tasks", `${root}:runQuery`, listQuery(namespace, root, one, limit, cursor), (answer) =>
-          (answer as { document?: RestDocument }[]).flatMap(({ document }) => stored(document)?.task ?? []),
+      const filters = filtersOf(filter);
+      const answers = filters.map((one) =>
+        page(
+          "Listing tasks",
+          (size) => listQuery(namespace, root, one, size, cursor),
+          limit,
+          MOST_BYTES / filters.length,
         ),
       );
       return pageOf(await Promise.all(answers), limit);
@@ -154,15 +147,17 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     },
     putHead: (head, seen) => {
       const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
-      return commit(`Writing the journal of ${head.taskId}`, headPath(head.taskId), headFields(head), guard);
+      return put(`Writing the journal of ${head.taskId}`, headPath(head.taskId), headFields(head), guard);
     },
     putPart: async (taskId, name, text) => {
-      await commit(`Storing a part of ${taskId}`, partPath(taskId, name), partFields(taskId, text));
+      await put(`Storing a part of ${taskId}`, partPath(taskId, name), partFields(taskId, text));
     },
     getPart: async (taskId, name) => {
       const found = await read(`Reading a part of ${taskId}`, partPath(taskId, name));
       return found?.fields?.text?.stringValue as string | undefined;
     },
+    removeParts: (taskId, isOld) => removeParts(removal, taskId, isOld),
+    expire: (now, limit) => expireTasks(removal, now, limit),
     getRecord: async (name) => {
       const found = await read(`Reading record ${name}`, recordPath(name));
       if (!found) return undefined;
@@ -173,7 +168,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     },
     putRecord: (name, text, seen) => {
       const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
-      return commit(`Writing record ${name}`, recordPath(name), recordFields(text), guard);
+      return put(`Writing record ${name}`, recordPath(name), recordFields(text), guard);
     },
     close: async () => {},
   };
@@ -185,34 +180,10 @@ function stored(document: RestDocument | undefined): Stored | undefined {
   return { task, revision: fromRestTime(document.updateTime) };
 }
 
+function seen({ name, updateTime }: RestDocument): Seen {
+  return { id: name.slice(name.lastIndexOf("/") + 1), revision: fromRestTime(updateTime) };
+}
+
 function encode(fields: object): Record<string, Value> {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, encodeValue(value)]));
-}
-
-function updateTimeOf(answer: unknown): string {
-  const { writeResults } = answer as { writeResults: { updateTime: string }[] };
-  return writeResults[0]?.updateTime as string;
-}
-
-/** "2026-11-16T02:24:00.123456Z" ↔ "1794795840.123456000", the form that the gRPC client uses. */
-function fromRestTime(time: string): string {
-  const [whole, fraction = ""] = time.replace("Z", "").split(".");
-  return `${Date.parse(`${whole}Z`) / 1000}.${fraction.padEnd(9, "0")}`;
-}
-
-function toRestTime(revision: string): string {
-  const [seconds, nanos] = revision.split(".");
-  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}.${nanos}Z`;
-}
-
-function restError(code: number, text: string): RestError {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const body = (Array.isArray(parsed) ? parsed[0] : parsed) as {
-      error: { status: string; message: string };
-    };
-    return new RestError(body.error.status, body.error.message);
-  } catch (error) {
-    return new RestError(`HTTP_${code}`, `${text.slice(0, 200) || messageOf(error)}`);
-  }
 }

@@ -1,7 +1,7 @@
 import type { Claim, Revision, StoredRecord, TaskStore, WriteResult } from "../ports/store.ts";
 import { PawlError } from "../task/errors.ts";
+import { leaseKey } from "./kv-bucket.ts";
 
-const leaseKey = (id: string) => `lease.${id}`;
 /** A write is refused after a lost answer, or on an earlier holder's entry; the next one is on what is there. */
 const TRIES = 5;
 

@@ -1,74 +1,139 @@
-import { DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
+import { type ConsumerInfo, DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
 
 /** One value of a bucket, as its stream has it. */
 export interface Scanned {
   readonly key: string;
   readonly revision: number;
-  readonly createdAt: number;
+  /** When it was written and when it was read: both by the server's clock. */
+  readonly writtenAt: number;
+  readonly readAt: number;
+  readonly bytes: number;
   text(): string;
 }
 
+export interface ScanRange {
+  readonly from?: number;
+  readonly to?: number;
+  /** No texts. Keys that were deleted are among them: their markers are there. */
+  readonly keysOnly?: boolean;
+  /** So many are wanted at most. */
+  readonly limit?: number;
+}
+
+/** How a bucket is read in bulk. */
+export interface Reading {
+  readonly js: JetStreamClient;
+  readonly bucket: string;
+  ask<T>(work: () => Promise<T>): Promise<T>;
+}
+
 /** Read at once: few at first, and as many as this much text allows when it is known how long they are. */
-const FIRST = 100;
-const MOST = 1_000;
+const FIRST = 16;
+const MOST = 5_000;
 const MOST_BYTES = 16_000_000;
+/** What a message without a text takes. */
+const OVERHEAD = 1_000;
+/** So often nothing may come of what the server says is there: it may have been written anew, further on. */
+const SILENT = 3;
+/** So many keys are asked for at once: the server compares each with each when it is asked. */
+const MOST_KEYS = 128;
+
+const fitting = (count: number, bytes: number, most: number) =>
+  Math.max(1, Math.min(most, Math.floor((MOST_BYTES * count) / (bytes + OVERHEAD * count))));
 
 /**
  * Reads the values of a bucket that keeps one per key, in the order of their last writes: many in one go, where a get
  * for each would take a round trip. Keys that are gone are left out.
  */
 export async function* scan(
-  js: JetStreamClient,
-  bucket: string,
-  filter: string,
-  range: { from: number; to: number },
-  ask: <T>(work: () => Promise<T>) => Promise<T>,
+  reading: Reading,
+  filters: readonly string[],
+  range: ScanRange = {},
 ): AsyncGenerator<Scanned> {
-  for (let from = Math.max(1, range.from), size = FIRST; from <= range.to; ) {
-    const { found, last, bytes = 0 } = await ask(() => page(js, bucket, filter, from, range.to, size));
+  const { from: first = 1, to = Number.MAX_SAFE_INTEGER } = range;
+  let left = range.limit ?? Number.MAX_SAFE_INTEGER;
+  for (let from = Math.max(1, first), size = range.keysOnly ? MOST : FIRST, silent = 0; from <= to; ) {
+    const most = Math.min(size, left);
+    const { found, next, count, bytes } = await reading.ask(() => page(reading, filters, range, from, most));
     yield* found;
-    if (last === undefined) return;
-    size = Math.max(10, Math.min(MOST, Math.floor((MOST_BYTES * size) / (bytes + 1))));
-    from = last + 1;
+    left -= found.length;
+    if (next === undefined || left === 0) return;
+    silent = next === from ? silent + 1 : 0;
+    // What is not delivered must not pass for gone: its index entry, or its journal, would be removed.
+    if (silent === SILENT) throw new Error("the server does not deliver what it says is there");
+    if (count > 0) size = fitting(count, bytes, MOST);
+    from = next;
   }
 }
 
+export interface Picked {
+  /** Those that were asked for. */
+  readonly keys: readonly string[];
+  /** Those that are there. */
+  readonly found: ReadonlyMap<string, Scanned>;
+}
+
+/** Reads the values of these keys, each named once, in pieces of what may be held at once. */
+export async function* pick(reading: Reading, keys: readonly string[]): AsyncGenerator<Picked> {
+  for (let from = 0, size = FIRST; from < keys.length; ) {
+    const piece = keys.slice(from, from + size);
+    const found = new Map<string, Scanned>();
+    for await (const one of scan(reading, piece)) found.set(one.key, one);
+    yield { keys: piece, found };
+    const bytes = [...found.values()].reduce((sum, one) => sum + one.bytes, 0);
+    from += piece.length;
+    size = fitting(piece.length, bytes, MOST_KEYS);
+  }
+}
+
+interface Page {
+  readonly found: readonly Scanned[];
+  /** Where to go on from; none where nothing is left. */
+  readonly next?: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
 async function page(
-  js: JetStreamClient,
-  bucket: string,
-  filter: string,
+  { js, bucket }: Reading,
+  filters: readonly string[],
+  { to = Number.MAX_SAFE_INTEGER, keysOnly = false }: ScanRange,
   from: number,
-  to: number,
   size: number,
-): Promise<{ found: Scanned[]; last?: number; bytes?: number }> {
+): Promise<Page> {
   const prefix = `$KV.${bucket}.`;
   const consumer = await js.consumers.get(`KV_${bucket}`, {
-    filter_subjects: prefix + filter,
+    filter_subjects: filters.map((filter) => prefix + filter),
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: from,
+    headers_only: keysOnly,
   });
   const found: Scanned[] = [];
+  let next: number | undefined = from;
+  let count = 0;
+  let bytes = 0;
   try {
-    const { num_pending: pending } = await consumer.info(true);
-    if (pending === 0) return { found };
-    let last: number | undefined;
-    let bytes = 0;
-    const max_messages = Math.min(pending, size);
+    // The client's type leaves out the time.
+    const { num_pending, ts } = (await consumer.info(true)) as ConsumerInfo & { ts: string };
+    if (num_pending === 0) return { found, count, bytes };
+    const readAt = Date.parse(ts);
+    const max_messages = Math.min(num_pending, size);
     for await (const message of await consumer.fetch({ max_messages, expires: 2_000 })) {
-      if (message.seq > to) return { found };
-      last = message.seq;
+      if (message.seq > to) return { found, count, bytes };
+      count++;
       bytes += message.data.length;
-      const isGone = message.headers?.has("KV-Operation");
-      if (!isGone)
-        found.push({
-          key: message.subject.slice(prefix.length),
-          revision: message.seq,
-          createdAt: message.info.timestampNanos / 1_000_000,
-          text: () => message.string(),
-        });
+      next = message.info.pending > 0 ? message.seq + 1 : undefined;
+      if (!keysOnly && message.headers?.has("KV-Operation")) continue;
+      found.push({
+        key: message.subject.slice(prefix.length),
+        revision: message.seq,
+        writtenAt: message.info.timestampNanos / 1_000_000,
+        readAt,
+        bytes: message.data.length,
+        text: () => message.string(),
+      });
     }
-    // Fewer than it said there were: what is missing was written anew meanwhile, behind the end or further on.
-    return { found, bytes, ...(last !== undefined && { last }) };
+    return { found, count, bytes, ...(next !== undefined && { next }) };
   } finally {
     await consumer.delete().catch(() => {});
   }

@@ -1,29 +1,21 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { Revision, Stored, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Revision, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
-import { sweepAt } from "../task/sweep.ts";
+import { type Bucket, headKey, MOST_CHARS, partKey, recordKey, taskKey } from "./kv-bucket.ts";
+import { dueIndex } from "./kv-due.ts";
+import { expirer } from "./kv-expire.ts";
 import { leaseRegister, type Texts } from "./kv-lease.ts";
-import { type Scanned, scan } from "./kv-scan.ts";
-import { apiCode, isOff, isRefusal, OFF, wordsOf } from "./nats-errors.ts";
+import { pick, type Scanned, scan } from "./kv-scan.ts";
+import { apiCode, isOff, isRefusal, NO_MESSAGE, OFF, wordsOf } from "./nats-errors.ts";
 import { natsLink } from "./nats-link.ts";
 
-const taskKey = (id: string) => `task.${id}`;
-const headKey = (id: string) => `journal.${id}`;
-const recordKey = (name: string) => `record.${name}`;
-const partKey = (id: string, name: string) => `part.${id}.${name}`;
-/** One for each state: a writer that dies before its document leaves the hint of the state that the task is still in. */
-const dueKey = (task: Task) => `due.${task.agent}.${task.state}.${task.id}`;
-/** After this an index entry that leads nowhere is removed. */
-const STALE_ENTRY = 120_000;
 /** A page that looks for what is rare ends after so many documents, and is gone on with by its cursor. */
 const MOST_SEEN = 10_000;
-/** And after so much of their text. */
-const MOST_CHARS = 16_000_000;
 const WRONG_REVISION = new Set([10071, 10164]);
 
 /** Documents in a NATS KV bucket: for those who run without Google. The caller closes the connection. */
@@ -69,31 +61,38 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         : undefined;
     });
 
-  /**
-   * Writes a document with its entry in the index of what wants to be looked at. The entry comes first: one too many is
-   * a hint that leads nowhere, one too few a task forgotten. Entries that lead nowhere are removed after a while, so a
-   * writer that took longer than that writes its entry again.
-   */
-  const indexed = async (task: Task, write: () => Promise<WriteResult>): Promise<WriteResult> => {
-    const at = sweepAt(task);
-    // A claim leaves the entry of the dispatch that it follows.
-    if (at === undefined || (task.state === "running" && task.history.length > 1)) return write();
-    const put = () => ask(`Indexing task ${task.id}`, () => bucket.put(dueKey(task), String(at)));
-    const begun = Date.now();
-    await put();
-    const result = await write();
-    if (Date.now() - begun > STALE_ENTRY / 2) await put();
-    return result;
+  const kv: Bucket = {
+    kv: bucket,
+    ask,
+    guarded: put,
+    scan: (what, filters, range) =>
+      scan({ js, bucket: name, ask: (work) => ask(what, work) }, filters, range),
+    pick: (what, keys) => pick({ js, bucket: name, ask: (work) => ask(what, work) }, keys),
+    purge: async (what, filter, upTo) => {
+      const seq = upTo === undefined ? {} : { seq: upTo + 1 };
+      const purge = () => jsm.streams.purge(`KV_${name}`, { filter: `$KV.${name}.${filter}`, ...seq });
+      return (await ask(what, purge)).purged;
+    },
+    writtenFrom: (what, seq) =>
+      ask(what, async () => {
+        try {
+          // The server knows it; the client's type leaves it out.
+          const query = { seq, next_by_subj: ">" } as { seq: number };
+          const first = await jsm.streams.getMessage(`KV_${name}`, query);
+          return first ? Date.parse(first.timestamp) : undefined;
+        } catch (error) {
+          if (apiCode(error) === NO_MESSAGE) return undefined;
+          throw error;
+        }
+      }),
   };
-
-  const values = (what: string, filter: string, range = { from: 1, to: Number.MAX_SAFE_INTEGER }) =>
-    scan(js, name, filter, range, (work) => ask(what, work));
+  const { indexed, due } = dueIndex(kv);
 
   /** The tasks last written in this range; none where they are too much to be held at once. */
   const pieceOf = async (what: string, from: number, to: number): Promise<Scanned[] | undefined> => {
     const piece: Scanned[] = [];
     let chars = 0;
-    for await (const entry of values(what, "task.*", { from, to })) {
+    for await (const entry of kv.scan(what, ["task.*"], { from, to })) {
       piece.push(entry);
       chars += entry.text().length;
       if (chars > MOST_CHARS && piece.length > 1) return undefined;
@@ -104,14 +103,9 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
   const lastRevision = async (what: string) =>
     (await ask(what, () => jsm.streams.info(`KV_${name}`))).state.last_seq;
 
-  /** Removes an index entry that has led nowhere for a while: the message itself, as a marker would stay for ever. */
-  const forget = async (what: string, entry: Scanned, now: number): Promise<void> => {
-    if (now - entry.createdAt < STALE_ENTRY) return;
-    const filter = `$KV.${name}.${entry.key}`;
-    await ask(what, () => jsm.streams.purge(`KV_${name}`, { filter, seq: entry.revision + 1 })).catch(
-      () => {},
-    );
-  };
+  const getRecord: TaskStore["getRecord"] = (name) => texts.get(`Reading record ${name}`, recordKey(name));
+  const putRecord: TaskStore["putRecord"] = (name, text, seen) =>
+    texts.put(`Writing record ${name}`, recordKey(name), text, seen);
 
   return {
     name: `NATS KV ${name}`,
@@ -132,32 +126,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       );
     },
     ...(copies > 1 && { attest: leaseRegister(texts) }),
-    due: async (agent, state, { after, until }, limit) => {
-      const what = `Looking for due tasks of ${agent}`;
-      const entries: { id: string; at: number; entry: Scanned }[] = [];
-      // A claim leaves the entry of the dispatch that it follows.
-      for (const indexed of state === "running" ? ["dispatched", "running"] : [state]) {
-        const prefix = `due.${agent}.${indexed}.`;
-        for await (const entry of values(what, `${prefix}*`)) {
-          const at = Number(entry.text());
-          const isPast = state !== "running" && at <= after;
-          if (at <= until && !isPast) entries.push({ id: entry.key.slice(prefix.length), at, entry });
-        }
-      }
-      const found = new Map<string, Stored>();
-      for (const { id, entry } of entries.sort((a, b) => a.at - b.at)) {
-        if (found.size >= limit) break;
-        const stored = await get(id);
-        const at = stored && sweepAt(stored.task);
-        const isHere = stored?.task.state === state;
-        // An entry that leads to another state is no hint any more; one of a dispatch still is while it runs.
-        const isHint =
-          isHere || (entry.key.startsWith(`due.${agent}.dispatched.`) && stored?.task.state === "running");
-        if (at === undefined || !(isHint || state === "running")) await forget(what, entry, until);
-        else if (stored && isHere && at > after && at <= until) found.set(id, stored);
-      }
-      return [...found.values()];
-    },
+    due,
     /** The bucket's stream has the documents in the order of their last writes: it is read from its end, piece by piece. */
     list: async (filter, limit, cursor) => {
       if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor))
@@ -204,8 +173,16 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         const entry = await bucket.get(partKey(taskId, name));
         return entry?.operation === "PUT" ? entry.string() : undefined;
       }),
-    getRecord: (name) => texts.get(`Reading record ${name}`, recordKey(name)),
-    putRecord: (name, text, seen) => texts.put(`Writing record ${name}`, recordKey(name), text, seen),
+    removeParts: async (taskId, isOld) => {
+      const what = `Removing parts of ${taskId}`;
+      const all = kv.scan(what, [partKey(taskId, "*")], { keysOnly: true });
+      for await (const { key } of all) {
+        if (isOld(key.slice(partKey(taskId, "").length))) await kv.purge(what, key);
+      }
+    },
+    expire: expirer(kv, { get: getRecord, put: putRecord }, settings.retention),
+    getRecord,
+    putRecord,
     close: async () => {},
   };
 }

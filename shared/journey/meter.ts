@@ -49,7 +49,7 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
 }
 
 const READS = ["get", "due", "list", "getHead", "getPart", "getRecord"] as const;
-const WRITES = ["create", "replace", "putHead", "putPart", "putRecord"] as const;
+const WRITES = ["create", "replace", "putHead", "putPart", "removeParts", "expire", "putRecord"] as const;
 
 /** The same store, which counts what it is asked and how long that takes. */
 export function metered(store: TaskStore, meter: Meter): TaskStore {

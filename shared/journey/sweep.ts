@@ -80,9 +80,10 @@ export async function dispatchDue(
     if (!deps.notify && (state === "in_doubt" || state === "failed")) continue;
     // By pages: behind a hundred that only wait in their queue there may be one whose message is lost.
     const seen = new Set<string>();
-    for (let after = 0, page: Stored[] = []; after === 0 || page.length === PAGE; ) {
-      page = await deps.store.due(agent, state, { after, until }, PAGE);
-      const fresh = page.filter(({ task }) => !seen.has(task.id));
+    for (let after = 0, isLeft = true; isLeft; ) {
+      const page = await deps.store.due(agent, state, { after, until }, PAGE);
+      isLeft = page.isCut;
+      const fresh = page.tasks.filter(({ task }) => !seen.has(task.id));
       for (const { task } of fresh) seen.add(task.id);
       await inParallel(fresh, async (stored) => {
         if (stop?.aborted || !(await isWorth(stored)) || ++looked > most) return;
@@ -98,7 +99,7 @@ export async function dispatchDue(
         return changed;
       }
       // More may be due at the page's last moment than fit it: that moment is asked for again while it brings new ones.
-      const last = Math.max(2, ...page.map(({ task }) => sweepAt(task) ?? 0));
+      const last = Math.max(2, ...page.tasks.map(({ task }) => sweepAt(task) ?? 0));
       after = fresh.length > 0 ? last - 1 : last;
     }
   }

@@ -32,6 +32,12 @@ export interface TaskPage {
   readonly cursor?: string;
 }
 
+export interface DuePage {
+  readonly tasks: readonly Stored[];
+  /** There may be more: it is full, or as much as may be held at once. */
+  readonly isCut: boolean;
+}
+
 /** A document outside of the tasks. */
 export interface StoredRecord {
   readonly text: string;
@@ -72,8 +78,11 @@ export interface TaskStore {
     state: SweptState,
     range: { after: number; until: number },
     limit: number,
-  ): Promise<Stored[]>;
-  /** A page of tasks, the last changed first. It may be short, or empty, with a cursor to go on from. */
+  ): Promise<DuePage>;
+  /**
+   * A page of tasks, the last changed first. It is never more than may be held at once, so it may be short, or empty,
+   * with a cursor to go on from.
+   */
   list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage>;
   getHead(taskId: string): Promise<StoredHead | undefined>;
   /** Guarded like a task. Without a revision seen: only if there is none. */
@@ -84,6 +93,14 @@ export interface TaskStore {
    */
   putPart(taskId: string, name: string, text: string): Promise<void>;
   getPart(taskId: string, name: string): Promise<string | undefined>;
+  /** For what is no task, and has parts as well: a task's parts go with it. */
+  removeParts(taskId: string, isOld: (name: string) => boolean): Promise<void>;
+  /**
+   * Removes finished tasks whose `expiresAt` is not after `now`, each with all that it owns: journal, parts, entries of
+   * indexes. At most so many; says how many, and fewer than `limit` when there are no more or enough was looked at.
+   * One that is redriven at the same moment stays whole. Killed at any point, a later call removes what is left.
+   */
+  expire(now: number, limit: number): Promise<number>;
   /** Named documents of Pawl's own: counters, checkpoints. Guarded like a head; at most what fits a document. */
   getRecord(name: string): Promise<StoredRecord | undefined>;
   putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;

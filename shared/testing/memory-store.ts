@@ -27,12 +27,13 @@ export function memoryStore(): TaskStore {
     get: async (id) => copy(tasks.get(id)),
     create: async (task) => put(tasks, task.id, undefined, { task }),
     replace: async (task, seen) => put(tasks, task.id, seen, { task }),
-    due: async (agent, state, { after, until }, limit) =>
-      [...tasks.values()]
+    due: async (agent, state, { after, until }, limit) => {
+      const due = [...tasks.values()]
         .filter(({ task }) => task.agent === agent && task.state === state)
         .filter(({ task }) => (sweepAt(task) ?? Infinity) <= until && (sweepAt(task) ?? 0) > after)
-        .toSorted((a, b) => (sweepAt(a.task) ?? 0) - (sweepAt(b.task) ?? 0))
-        .slice(0, limit),
+        .toSorted((a, b) => (sweepAt(a.task) ?? 0) - (sweepAt(b.task) ?? 0));
+      return { tasks: due.slice(0, limit), isCut: due.length > limit };
+    },
     list: async ({ agent, state }, limit) => {
       const all = [...tasks.values()].map(({ task }) => task);
       const found = all.filter(
@@ -44,6 +45,19 @@ export function memoryStore(): TaskStore {
     putHead: async (head, seen) => put(heads, head.taskId, seen, { head }),
     putPart: async (id, name, text) => void parts.set(`${id}/${name}`, text),
     getPart: async (id, name) => parts.get(`${id}/${name}`),
+    removeParts: async (id, isOld) => {
+      for (const part of parts.keys())
+        if (part.startsWith(`${id}/`) && isOld(part.slice(id.length + 1))) parts.delete(part);
+    },
+    expire: async (now, limit) => {
+      const expired = [...tasks.values()].filter(({ task }) => "expiresAt" in task && task.expiresAt <= now);
+      for (const { task } of expired.slice(0, limit)) {
+        tasks.delete(task.id);
+        heads.delete(task.id);
+        for (const part of parts.keys()) if (part.startsWith(`${task.id}/`)) parts.delete(part);
+      }
+      return Math.min(expired.length, limit);
+    },
     getRecord: async (name) => copy(records.get(name)),
     putRecord: async (name, text, seen) => put(records, name, seen, { text }),
     close: async () => {},

@@ -7,6 +7,7 @@ import type { Scheduled, Task } from "../../shared/task/document.ts";
 import { emptyHead } from "../../shared/task/journal.ts";
 import { hashInput, type JsonObject } from "../../shared/task/json.ts";
 import { DOCUMENT_LIMIT } from "../../shared/task/settings.ts";
+import type { SweptState } from "../../shared/task/sweep.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { freeze } from "../support/freeze.ts";
 import { emulatorHost, stores, testNats, wired, world } from "../support/stores.ts";
@@ -179,22 +180,22 @@ describe.each(stores)("$kind", ({ kind, here }) => {
         return later.id;
       };
       const ids = [await make(now - 2000), await make(now - 1000), await make(now + 60_000)];
-      const due = await own.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
+      const dueUntil = async (agent: string, state: SweptState, until: number, limit = 10) =>
+        (await own.store.due(agent, state, { after: 0, until }, limit)).tasks;
+      const due = await dueUntil("recorder", "scheduled", now);
       expect(due.map((stored) => stored.task.id).sort()).toEqual(ids.slice(0, 2).sort());
-      expect(await own.store.due("recorder", "scheduled", { after: 0, until: now }, 1)).toHaveLength(1);
-      expect(await own.store.due("other", "scheduled", { after: 0, until: now }, 10)).toEqual([]);
+      expect(await dueUntil("recorder", "scheduled", now, 1)).toHaveLength(1);
+      expect(await dueUntil("other", "scheduled", now)).toEqual([]);
       // Dispatched meanwhile: no longer due, and its revision is the one to write on.
       const [first] = due;
       if (!first) throw new Error("none due");
       const dispatched = apply(first.task, { type: "dispatch", queue: "Q" }, mark());
       expect((await own.store.replace(dispatched, first.revision)).kind).toBe("written");
-      const left = await own.store.due("recorder", "scheduled", { after: 0, until: now }, 10);
+      const left = await dueUntil("recorder", "scheduled", now);
       expect(left.map((stored) => stored.task.id)).toEqual([due[1]?.task.id]);
       // Dispatched, and claimed by nobody for a minute: to be looked at again.
-      expect(await own.store.due("recorder", "dispatched", { after: 0, until: now + 30_000 }, 10)).toEqual(
-        [],
-      );
-      const orphans = await own.store.due("recorder", "dispatched", { after: 0, until: now + 120_000 }, 10);
+      expect(await dueUntil("recorder", "dispatched", now + 30_000)).toEqual([]);
+      const orphans = await dueUntil("recorder", "dispatched", now + 120_000);
       expect(orphans.map((stored) => stored.task.id)).toEqual([first.task.id]);
     });
 
