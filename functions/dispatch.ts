@@ -1,13 +1,14 @@
 import { agents } from "pawl:agents";
 import { buryGivenUp } from "../shared/journey/advisories.ts";
 import { submitTicks } from "../shared/journey/cron.ts";
+import { expireTasks } from "../shared/journey/expire.ts";
 import { isAbandoned } from "../shared/journey/reconcile-progress.ts";
 import { dispatchDue } from "../shared/journey/sweep.ts";
 import { messageOf } from "../shared/task/errors.ts";
 import { lanesOf } from "./lanes.ts";
 import type { Job } from "./run.ts";
 
-/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks of the clock; the week's report. */
+/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks, what expired, a cut-off report. */
 export const job: Job = {
   name: "dispatch",
   run: async (wired, stop) => {
@@ -29,6 +30,7 @@ export const job: Job = {
     for (const { name, lanes, dispatchTimeout } of agents) {
       dispatched[name] = await attempt(name, () => dispatchDue(deps, name, stop, { lanes, dispatchTimeout }));
     }
+    const expired = await attempt("expiry", () => expireTasks(deps, stop));
     await attempt("reconciliation", async () => {
       if (!(await isAbandoned(deps))) return 0;
       deps.log("warn", "reconcile.abandoned");
@@ -36,6 +38,6 @@ export const job: Job = {
       return 1;
     });
     if (failures.length > 0) throw failures[0];
-    return { dispatched, buried, ticks };
+    return { dispatched, buried, ticks, expired };
   },
 };

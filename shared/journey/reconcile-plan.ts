@@ -1,9 +1,10 @@
 import type { QueueInfo } from "../ports/bus.ts";
-import { isPawlError, messageOf } from "../task/errors.ts";
+import { showDuration } from "../task/duration.ts";
+import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
-import { type Ledger, type Mark, readLedger } from "./reports.ts";
+import { type Ledger, type Mark, type Past, readLedger } from "./reports.ts";
 
 /** What one reconciliation looks at. Fixed when it begins: one that is killed and goes on makes the same report. */
 export interface Plan {
@@ -88,5 +89,19 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
     return { queue, stream, info: { ...info, lastSeq }, before };
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;
+  checkKept(first, past, deps);
   return { ...plan, queues, from: first, at: end?.at ?? plan.at, since: begin ? begin.at - SLACK : 0 };
+}
+
+/** Without the documents of a time its sequences can't be explained any more; they were when it was. */
+function checkKept(from: number, past: readonly Past[], { clock, settings }: Deps): void {
+  const oldest = clock.now() - settings.retention;
+  if (from >= oldest) return;
+  const day = (at: number) => new Date(at).toISOString().slice(0, 16);
+  const later = past.find(({ at }) => at >= oldest);
+  const instead = later ? `. Begin at ${day(later.at)}Z or later` : "";
+  throw new PawlError(
+    "period_expired",
+    `It would begin at ${day(from)}Z, and documents of tasks that ended before ${day(oldest)}Z are gone (PAWL_RETENTION is ${showDuration(settings.retention)})${instead}. \`pawl report --week\` shows what was found then`,
+  );
 }

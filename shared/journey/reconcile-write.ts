@@ -1,4 +1,5 @@
 import { series } from "../task/counters.ts";
+import { messageOf } from "../task/errors.ts";
 import { type Findings, sorted } from "../task/findings.ts";
 import {
   figuresOf,
@@ -19,9 +20,11 @@ import {
   LIST,
   type Listed,
   type Mark,
+  oldTexts,
   type Past,
   partOf,
   REPORTS,
+  tidyReports,
 } from "./reports.ts";
 
 /** How a report is written in each form. */
@@ -106,8 +109,10 @@ export async function writeReport(
     if (isDone) return answer;
     const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
     const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
+    const shown = reports.slice(0, MOST_LISTED);
     const next: Ledger = {
-      reports: reports.slice(0, MOST_LISTED),
+      reports: shown,
+      old: await oldTexts(deps.store, ledger, shown),
       at: plan.at,
       lastRun: plan.run,
       counts: plan.counts,
@@ -116,11 +121,16 @@ export async function writeReport(
     };
     try {
       const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
-      if (written.kind === "written") return answer;
+      if (written.kind === "refused") continue;
     } catch (error) {
       if (!isAway(error) || ++failures === TRIES || stop.aborted) throw error;
       await pause(deps, failures, stop);
+      continue;
     }
+    await tidyReports(deps.store, next).catch((error: unknown) =>
+      deps.log("warn", "reports.untidy", { reason: messageOf(error) }),
+    );
+    return answer;
   }
 }
 

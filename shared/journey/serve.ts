@@ -3,6 +3,7 @@ import { messageOf } from "../task/errors.ts";
 import type { Queue } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
 import { ensureQueue, queueOf } from "./dispatch.ts";
+import { expireSome, keepExpiring } from "./expire.ts";
 import type { Handled } from "./handle.ts";
 import { correctLeft, drainLeft, leftBehind } from "./left.ts";
 import { EMPTIED, type PullMode, pullLane } from "./pull.ts";
@@ -57,12 +58,14 @@ export async function serve(
     for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
     const drained = drainLeft(deps, name, lanes, end, lane("drain"));
     void sweep.run(end);
+    void keepExpiring(deps, end);
     // Not for the sweep: what it leaves half dispatched is found by the next one.
     await Promise.allSettled(pulled);
     await drained();
     if (broken.signal.aborted) throw broken.signal.reason;
   } else {
     if (mode !== "idle") await sweep.once(stop);
+    if (mode === "drain") await expireSome(deps, stop);
     const left = await leftBehind(deps, name, lanes);
     for (const queue of left) await correctLeft(deps, queue);
     const all = [...queues, ...left];
@@ -70,6 +73,7 @@ export async function serve(
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.
     const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));
+    await Promise.all(rescues);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   }
   await Promise.all(rescues);

@@ -155,6 +155,12 @@ export const errorKinds = {
     meaning: "What a person answered is not what the task asks by now: somebody else was faster.",
     remedy: "Look at the task again, and answer what it asks now.",
   },
+  period_expired: {
+    disposition: "fail",
+    meaning: "A period that should be looked at again is older than the documents that are kept.",
+    remedy:
+      "Look at a later one: the message says from when. Reports of earlier weeks are kept: `pawl report --week 2026-W46`.",
+  },
   redrive_refused: {
     disposition: "fail",
     meaning: "A dead letter that is no task can't be redriven.",

@@ -209,7 +209,7 @@ export const settingVariables: Readonly<Record<string, Variable>> = {
   PAWL_RETENTION: duration(
     "retention",
     "90d",
-    "How long a finished task's document is kept, and its id is known. The clock starts when it ends.",
+    "How long a finished task is kept, with its journal and all else that it owns, and its id is known. The clock starts when it ends.",
   ),
   PAWL_STOP_GRACE: duration(
     "stopGrace",

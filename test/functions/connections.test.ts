@@ -161,7 +161,10 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   await submit(broken, { agent: "walker", lanes: 8, id: "t", input: {} }).catch(() => {});
   expect((await deps.store.get("t"))?.task.state).toBe("scheduled");
   const dispatched = await post(dispatch.url);
-  expect(await dispatched.json()).toMatchObject({ dispatched: { recorder: 0, stepper: 0, walker: 1 } });
+  expect(await dispatched.json()).toMatchObject({
+    dispatched: { recorder: 0, stepper: 0, walker: 1 },
+    expired: 0,
+  });
   const queue = streamName(queueOf({ agent: "walker", lane: 0 }, deps));
   expect((await deps.store.get("t"))?.task).toMatchObject({
     state: "dispatched",
