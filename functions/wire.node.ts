@@ -40,7 +40,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const meter = storeMeter(plain, log);
     const store = metered(plain, meter);
     // Hosts and process numbers repeat where instances are alike.
-    const runner = `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 4)}`;
+    const runner = `${hostname()}-${crypto.randomUUID().slice(0, 4)}-${process.pid}`;
     const { wake, hurry, done } = waker(config, log);
     const close = async () => {
       await done();

@@ -1,6 +1,5 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { type LocalModel, type Script, startModel } from "../../infra/local/model.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
@@ -18,6 +17,8 @@ import { allCompleted, until } from "../support/until.ts";
 const TURNS = 12;
 const POSTS = 6;
 const KILLS = 40;
+/** A runner's name ends in its process's number. */
+const pidOf = (runner: string) => runner.split("-").at(-1) ?? "";
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Where a conversation is: the turn that is asked for now, from 1. */
@@ -86,7 +87,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
   // The next one is up before the last one dies: it waits at the queue, and takes over.
   const start = () => {
     const runner = pawl(w, ["run", "columnist", "--json"], env);
-    runners.set(`${hostname()}-${runner.pid}`, runner);
+    runners.set(String(runner.pid), runner);
   };
   await submitNext();
   start();
@@ -97,13 +98,13 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
   for (let kills = 0; kills < times; ) {
     const holder = await until("an execution has begun", async () => {
       const task = await current();
-      return task?.state === "running" && task.started && runners.has(task.runner) && task.runner;
+      return task?.state === "running" && task.started && runners.has(pidOf(task.runner)) && task.runner;
     });
     const before = acts();
     await until("it asks or posts", async () => acts() > before || (await current())?.state !== "running");
     await sleep(Math.random() * 400);
-    await runners.get(holder)?.kill("SIGKILL");
-    runners.delete(holder);
+    await runners.get(pidOf(holder))?.kill("SIGKILL");
+    runners.delete(pidOf(holder));
     start();
     const task = (await deps.store.get(ids.at(-1) as string))?.task;
     // It may have been done a moment before.
