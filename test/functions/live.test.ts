@@ -30,11 +30,7 @@ async function stage(kind: (typeof stores)[number]["kind"] = "nats-kv") {
   const id = "t";
   await s.submit({}, { id, meta: { owner: "ann" } });
   const open = (after?: string, token = ann, method = "GET") =>
-    s.request(`/v1/tasks/${id}/events`, {
-      token,
-      method,
-      headers: after === undefined ? {} : { "last-event-id": after },
-    });
+    s.request(`/v1/tasks/${id}/events`, { token, method, headers: after ? { "last-event-id": after } : {} });
   /** How many listen to what the bus says of tasks. */
   const listening = new Set<object>();
   const { bus } = s.deps;
