@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away", (store) => {
-  test.skipIf(!hasEmulator)("when a message arrives: held and not run, until it is back", async () => {
+  test.skipIf(!hasEmulator)("when a message arrives: put back after a lease and not run, until it is back", async () => {
     await using nats = await testNats();
     await using proxy = await cuttingProxy(emulatorHost);
     const runs: string[] = [];
@@ -21,14 +21,15 @@ describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away",
     proxy.cut(true);
     const stop = new AbortController();
     const served = serve(AGENT, agent, "forever", stop.signal, away);
-    // Far longer than ack_wait: it is the heartbeats that hold the message.
-    await sleep(5_000);
+    await until("it lets go", async () => away.logged.some(({ fields }) => fields.as === "store-away"));
+    await until("it says so", async () => away.logged.some(({ event }) => event === "store.away"));
     expect(runs).toEqual([]);
-    expect(await b.deps.bus.state(b.queue)).toEqual({ pending: 0, inFlight: 1 });
+    const { pending, inFlight } = await b.deps.bus.state(b.queue);
+    expect(pending + inFlight).toBe(1);
     proxy.cut(false);
     await until("it is completed", async () => (await b.task("held")).state === "completed");
     stop.abort(new Error("told to stop"));
-    expect(await served).toEqual({ completed: 1 });
+    expect(await served).toEqual({ "store-away": 1, completed: 1 });
     expect(runs).toEqual(["held"]);
     expect(await b.task("held")).toMatchObject({ fence: 1, executions: 1 });
   });
