@@ -23,11 +23,11 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
   }));
   const w = world(nats, hasEmulator ? "firestore" : "nats-kv", given);
   await using deps = await wired(w.config);
-  const queue = queueOf({ agent: "asker", lane: 0 }, deps);
+  const queue = queueOf({ agent: "writer", lane: 0 }, deps);
   await deps.bus.ensure(queue);
   const env = { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
-  await using worker = await deploy(await out.build("asker", "cloudflare"), varsOf(w, "cloudflare", env));
-  await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {} });
+  await using worker = await deploy(await out.build("writer", "cloudflare"), varsOf(w, "cloudflare", env));
+  await submit(deps, { agent: "writer", lanes: 1, id: "t", input: {} });
   const task = async () => (await deps.store.get("t"))?.task;
   const ended = () => worker.log().match(/"event":"function\.ran".*/g) ?? [];
 

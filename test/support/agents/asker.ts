@@ -1,10 +1,10 @@
 import { defineAgent } from "../../../shared/agent.ts";
 
-/** A step, then one turn of a model. */
+/** Asks the model one thing. */
 export default defineAgent({
-  run: async ({ step, llm }) => {
-    await step("prepare", () => "ready");
-    const answer = await llm("ask", { model: "claude-sonnet-5-5", prompt: "Write it." });
-    return answer.text;
+  limits: { budgetUsd: 1 },
+  run: async ({ llm }) => {
+    const { text, cost } = await llm("ask", { model: "claude-sonnet-5-5", prompt: "?", maxTokens: 100 });
+    return { text, turns: cost.turns };
   },
 });
