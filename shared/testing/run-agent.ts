@@ -84,9 +84,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   const clock = {
     now: () => now,
     monotonic: () => now,
-    sleep: async (ms: number, signal?: AbortSignal) => {
-      // Code that has to end takes real time, unlike what waits.
-      if (ms === graceOf(settings)) return systemClock.sleep(ms, signal);
+    sleep: async (ms: number) => {
       now += Math.max(0, ms);
     },
   };
@@ -203,7 +201,12 @@ async function execute(
     stopBeats: async () => {},
   };
   const die = () => lost.abort(new PawlError("lease_lost", "The process died, as the test wanted"));
-  const mortal = { ...deps, store: dyingStore(deps.store, crash, die) };
+  const sleep: typeof deps.clock.sleep = (ms, signal) => {
+    // Code that has to end takes real time, unlike what waits; not in a process that is dead.
+    const isGrace = ms === graceOf(deps.settings) && !lost.signal.aborted;
+    return isGrace ? systemClock.sleep(ms, signal) : deps.clock.sleep(ms);
+  };
+  const mortal = { ...deps, clock: { ...deps.clock, sleep }, store: dyingStore(deps.store, crash, die) };
   const before = (await deps.store.get(id))?.task as Task;
   const holder = {
     queue: QUEUE,

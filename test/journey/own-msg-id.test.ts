@@ -65,6 +65,7 @@ test("whose submitter died before it could say so: it may be a repeat, and is a 
   expect(await b.submit({}, { id: "t", msgId: MSG_ID })).toMatchObject({ kind: "accepted" });
   Object.assign(b.deps.store, { replace });
   expect(b.deps.logged).toContainEqual({
+    level: "warn",
     event: "publish.unnoted",
     fields: { task: "t", seq: 1, reason: "killed here" },
   });

@@ -10,30 +10,33 @@ import { until } from "../support/until.ts";
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away", (store) => {
-  test.skipIf(!hasEmulator)("when a message arrives: put back after a lease and not run, until it is back", async () => {
-    await using nats = await testNats();
-    await using proxy = await cuttingProxy(emulatorHost);
-    const runs: string[] = [];
-    const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
-    await using b = await bench(nats, store, agent, { ackWait: 1_500 });
-    await b.submit({}, { id: "held" });
-    await using away = await wired({ ...b.world.config, emulatorHost: proxy.host });
-    proxy.cut(true);
-    const stop = new AbortController();
-    const served = serve(AGENT, agent, "forever", stop.signal, away);
-    await until("it lets go", async () => away.logged.some(({ fields }) => fields.as === "store-away"));
-    await until("it says so", async () => away.logged.some(({ event }) => event === "store.away"));
-    expect(runs).toEqual([]);
-    const { pending, inFlight } = await b.deps.bus.state(b.queue);
-    expect(pending + inFlight).toBe(1);
-    proxy.cut(false);
-    await until("it is completed", async () => (await b.task("held")).state === "completed");
-    stop.abort(new Error("told to stop"));
-    // Its client may need a while to come back, and another message put back.
-    expect(await served).toEqual({ "store-away": expect.any(Number), completed: 1 });
-    expect(runs).toEqual(["held"]);
-    expect(await b.task("held")).toMatchObject({ fence: 1, executions: 1 });
-  });
+  test.skipIf(!hasEmulator)(
+    "when a message arrives: put back after a lease and not run, until it is back",
+    async () => {
+      await using nats = await testNats();
+      await using proxy = await cuttingProxy(emulatorHost);
+      const runs: string[] = [];
+      const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
+      await using b = await bench(nats, store, agent, { ackWait: 1_500 });
+      await b.submit({}, { id: "held" });
+      await using away = await wired({ ...b.world.config, emulatorHost: proxy.host });
+      proxy.cut(true);
+      const stop = new AbortController();
+      const served = serve(AGENT, agent, "forever", stop.signal, away);
+      await until("it lets go", async () => away.logged.some(({ fields }) => fields.as === "store-away"));
+      await until("it says so", async () => away.logged.some(({ event }) => event === "store.away"));
+      expect(runs).toEqual([]);
+      const { pending, inFlight } = await b.deps.bus.state(b.queue);
+      expect(pending + inFlight).toBe(1);
+      proxy.cut(false);
+      await until("it is completed", async () => (await b.task("held")).state === "completed");
+      stop.abort(new Error("told to stop"));
+      // Its client may need a while to come back, and another message put back.
+      expect(await served).toEqual({ "store-away": expect.any(Number), completed: 1 });
+      expect(runs).toEqual(["held"]);
+      expect(await b.task("held")).toMatchObject({ fence: 1, executions: 1 });
+    },
+  );
 });
 
 test("cut off from NATS for longer than the lease: the handler is aborted, nothing is written, the next one goes on", async () => {
