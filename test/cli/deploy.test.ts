@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { CLI } from "../support/runners.ts";
+import { CLI, ofThisRun } from "../support/runners.ts";
 import { testNats } from "../support/stores.ts";
 
 let folder: string;
@@ -24,7 +24,7 @@ const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n
 
 function deploy(args: string[], env: Record<string, string> = {}, cwd = folder) {
   const PATH = [join(folder, "bin"), "/usr/bin", "/bin"].join(delimiter);
-  const own = { PATH, HOME: folder, TMPDIR: tmpdir(), CI: "true", ...env };
+  const own = { PATH, HOME: folder, ...ofThisRun(), CI: "true", ...env };
   const result = spawnSync(process.execPath, [CLI, "deploy", ...args], { cwd, env: own, encoding: "utf8" });
   return { code: result.status, out: result.stdout, err: result.stderr };
 }

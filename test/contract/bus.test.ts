@@ -125,7 +125,7 @@ describe("deliver", () => {
     await deps.bus.ensure(queue);
     await deps.bus.publish(queue, message("a"));
     const drifts: string[] = [];
-    const held = await deps.bus.pull(queue, 2_000, (drift) => void drifts.push(drift)).delivery;
+    const held = await deps.bus.pull(queue, 30_000, (drift) => void drifts.push(drift)).delivery;
     if (!held) throw new Error("nothing was delivered");
     expect(await held.current()).toBe(true);
     expect(drifts).toEqual([]);

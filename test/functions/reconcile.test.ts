@@ -6,8 +6,9 @@ import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import { readLedger } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { writers } from "../../shared/report/writers.ts";
+import { observer } from "../support/observer.ts";
 import { builds, deploy, post, varsOf } from "../support/platforms.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const out = builds();
@@ -45,7 +46,7 @@ test.each([
   async (_, when) => {
     await using nats = await testNats();
     const w = world(nats, "nats-kv", { stopGrace: 1_000, requestTimeout: 1_000 });
-    await using deps = await wired(w.config);
+    await using deps = await observer(w);
     for (const agent of ["walker", "recorder", "stepper", "asker"])
       await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
     await using s = await doors();

@@ -4,8 +4,9 @@ import { queueOf } from "../../shared/journey/dispatch.ts";
 import { readJournal } from "../../shared/journey/journal.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { lost } from "../../shared/task/ledger.ts";
+import { observer } from "../support/observer.ts";
 import { builds, deploy, post, varsOf } from "../support/platforms.ts";
-import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
+import { hasEmulator, testNats, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const out = builds();
@@ -22,7 +23,7 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
     delay: 4_000,
   }));
   const w = world(nats, hasEmulator ? "firestore" : "nats-kv", given);
-  await using deps = await wired(w.config);
+  await using deps = await observer(w);
   const queue = queueOf({ agent: "writer", lane: 0 }, deps);
   await deps.bus.ensure(queue);
   const env = { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
@@ -52,4 +53,4 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
   expect(lost(entries).turns).toBe(0);
   expect(entries.filter(({ kind }) => kind === "step")).toHaveLength(1);
   expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });
-}, 120_000);
+});

@@ -79,7 +79,7 @@ test("of claims that are attested at once the latest stands in the end", async (
 test("a holder that is answered from the past loses its lease once a later claim is attested", async () => {
   await using b = await bench(nats, "nats-kv", idle, { ackWait: 3_000 });
   await b.submit({}, { id: "t" });
-  const fresh = await b.deps.bus.pull(b.queue, 5_000).delivery;
+  const fresh = await b.deps.bus.pull(b.queue, 30_000).delivery;
   if (!fresh) throw new Error("not delivered");
   const claim = { ...claimOf(1), createdAt: (await b.task("t")).createdAt };
   const past = { ...(await b.task("t")), ...claim, state: "running" } as never;

@@ -59,7 +59,7 @@ describe("tasks in lanes that went", () => {
       expect(new Set(before?.map(({ lane }) => lane))).toEqual(new Set(inOthers.map((id) => laneOf(id, 8))));
       const stop = new AbortController();
       const served = serve(AGENT, one, mode, stop.signal, b.deps);
-      await allCompleted(b.deps.store, ids, 30_000);
+      await allCompleted(b.deps.store, ids);
       if (mode === "forever") stop.abort();
       expect(await served).toEqual({ completed: 12 });
       expect(await left(b)).toEqual([]);

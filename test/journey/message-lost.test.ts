@@ -29,7 +29,7 @@ test("another message in place of a running task's own: its holder loses it, and
     // The first one is in the way for as long as it may.
     run: ({ signal }) => (++starts === 1 ? untilAborted(signal) : "by the second"),
   });
-  await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_500 });
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 3_000 });
   await using other = await wired(b.world.config);
   const stop = new AbortController();
   const runners = [b.deps, other].map((deps) => serve(AGENT, agent, "forever", stop.signal, deps));

@@ -5,6 +5,7 @@ import { defineAgent, Fatal, Retry } from "../../shared/agent.ts";
 import type { Settlement } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
+import { next } from "../support/bus.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -231,16 +232,9 @@ test("settlements beyond the newest 64 are paged out, and none is lost", async (
   const direct = { taskId: "t", data: new TextEncoder().encode('{"v":1,"input":{}}'), headers: {} };
   for (let i = 0; i < 70; i++) {
     await b.deps.bus.publish(b.queue, { ...direct, msgId: `m${i}` });
-    const delivery = await b.deps.bus.pull(b.queue, 1_000).delivery;
     const { handle } = await import("../../shared/journey/handle.ts");
-    if (delivery)
-      await handle(
-        delivery,
-        b.queue,
-        agentOf(() => 1),
-        new AbortController().signal,
-        b.deps,
-      );
+    const agent = agentOf(() => 1);
+    await handle(await next(b.deps, b.queue), b.queue, agent, new AbortController().signal, b.deps);
   }
   const task = await b.task("t");
   expect(task.settledPages).toBe(1);

@@ -35,7 +35,7 @@ test("a runner that can't reach its store lets go of the message after a lease, 
   const ill = serve(AGENT, agent, "forever", stop.signal, sick);
   await until("it has a message", async () => (await b.deps.bus.state(b.queue)).inFlight === 1);
   const well = serve(AGENT, agent, "forever", stop.signal, b.deps);
-  await allCompleted(b.deps.store, ids, 30_000);
+  await allCompleted(b.deps.store, ids);
   for (const id of ids) expect((await b.task(id)).history.at(-1)).not.toMatchObject({ by: "sick" });
   const said = (event: string) => b.deps.logged.filter((line) => line.event === event);
   expect(said("task.handled").find(({ fields }) => fields.as === "store-away")).toBeDefined();

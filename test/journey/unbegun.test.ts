@@ -134,7 +134,7 @@ test("its word is of its own task only: a later one of the same id, which did be
     await b.drain();
     return (await b.task("t")).state === "in_doubt";
   });
-}, 120_000);
+});
 
 test("its word is of its own try only: that of another holder, which did begin, stays in doubt", async () => {
   const posts: string[] = [];
@@ -150,4 +150,4 @@ test("its word is of its own try only: that of another holder, which did begin, 
     return (await b.task("t")).state === "in_doubt";
   });
   expect(await b.task("t")).toMatchObject({ effect: "post#1", tries: 1 });
-}, 120_000);
+});

@@ -208,7 +208,7 @@ describe("child tasks", () => {
   );
 
   async function family(run: (n: number) => unknown) {
-    const b = await bench(nats, "nats-kv", parent);
+    const b = await bench(nats, "nats-kv", parent, { stopGrace: 300 });
     const child = agentOf(({ input }) => run((input as { n: number }).n));
     const { namespace, generation } = b.deps.settings;
     await b.deps.bus.ensure({ namespace, agent: CHILD, lane: 0, generation });

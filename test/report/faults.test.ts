@@ -7,6 +7,7 @@ import type { HistoryEntry, Settlement, Task } from "../../shared/task/document.
 import { emptyHead } from "../../shared/task/journal.ts";
 import { consumerName, streamName, subjectPrefix } from "../../shared/task/names.ts";
 import { agentOf, type Bench, bench } from "../support/bench.ts";
+import { next } from "../support/bus.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
 import { hasEmulator, testNats } from "../support/stores.ts";
 
@@ -72,8 +73,7 @@ const faults: readonly Fault[] = [
   {
     name: "a sequence settled by nobody: acked by a stranger",
     plant: async (b) => {
-      const delivery = await b.deps.bus.pull(b.queue, 1_000).delivery;
-      await delivery?.ack();
+      await (await next(b.deps, b.queue)).ack();
     },
     found: ["unexplained {s}#6", "orphan q"],
   },

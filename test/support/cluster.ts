@@ -27,7 +27,7 @@ export interface Cluster extends AsyncDisposable {
 }
 
 const NODES = 3;
-const PATIENCE = 60_000;
+const PATIENCE = 150_000;
 
 /** Three nats-servers with JetStream whose links to each other run through proxies of ours, and nowhere else. */
 export async function startCluster(): Promise<Cluster> {

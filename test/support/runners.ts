@@ -60,9 +60,15 @@ export function notes(file: string): Note[] {
     .map((line) => JSON.parse(line) as Note);
 }
 
+/** What a process of a test run shares with the others: see global.ts. */
+export function ofThisRun(): NodeJS.ProcessEnv {
+  const { TMPDIR, NODE_COMPILE_CACHE } = process.env;
+  return { TMPDIR, NODE_COMPILE_CACHE };
+}
+
 export function startProcess(args: readonly string[], env: Record<string, string>): Runner {
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, TMPDIR: tmpdir(), PAWL_AGENTS_DIR: AGENTS, ...env },
+    env: { PATH: process.env.PATH, ...ofThisRun(), PAWL_AGENTS_DIR: AGENTS, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";

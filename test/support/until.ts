@@ -44,7 +44,7 @@ export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** Until every one of the tasks is completed. */
-export async function allCompleted(store: TaskStore, ids: readonly string[], ms: number): Promise<void> {
+export async function allCompleted(store: TaskStore, ids: readonly string[], ms = LONG): Promise<void> {
   const unfinished = new Set(ids);
   const isDone = async () => {
     for (const id of unfinished) {

@@ -87,7 +87,7 @@ test.each(["idle", "forever"] as const)(
       { user: runner, password: p, permissions: { publish: { deny: ${denied} } } }
     ] }`;
     await using nats = await testNats({ config: users });
-    const w = world(nats, "nats-kv", { requestTimeout: 500 });
+    const w = world(nats, "nats-kv", { requestTimeout: 2_000 });
     const as = (user: string) =>
       wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, () => {});
     await using admin = await as("admin");

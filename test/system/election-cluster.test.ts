@@ -34,4 +34,4 @@ test("submits go on while three servers choose new leaders, and who connects the
   await submitters;
   expect(await late.store.get(accepted[0] ?? "")).toBeDefined();
   await killed.restart();
-}, 120_000);
+});

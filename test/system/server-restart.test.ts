@@ -58,7 +58,7 @@ describe.each([
       await sleep(700);
       publishing = false;
       await publisher;
-      await allCompleted(deps.store, ids, 60_000);
+      await allCompleted(deps.store, ids);
       // The same three processes from first to last: none of them died of it.
       for (const runner of runners) {
         await runner.kill("SIGTERM");
