@@ -7,6 +7,7 @@ import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { queueNamed, streamName } from "../task/names.ts";
 import { questionOf } from "../task/question.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../task/settings.ts";
+import { isSettled } from "../task/settled.ts";
 import { successionWait } from "../task/succession.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
@@ -131,10 +132,7 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
   };
   for (;;) {
     const cancelled = await operate(deps, id, change, patient);
-    if (cancelled) {
-      await leaveQueue(deps, cancelled);
-      return cancelled;
-    }
+    if (cancelled) return cancelled;
     const journal = await readJournal(id, patient, deps);
     isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
   }
@@ -145,13 +143,19 @@ function asked(task: Task, deps: Deps, mark: Mark): Task {
   const asking = apply(task, { type: "requestCancel" }, mark);
   const queue = streamName(queueOf(task, deps));
   if (asking.state === "scheduled") return apply(asking, { type: "dispatch", queue }, mark);
-  return asking.state === "waiting" ? apply(asking, { type: "wake", queue }, mark) : asking;
+  if (asking.state === "waiting") return apply(asking, { type: "wake", queue }, mark);
+  // On a strict lane its message waits for the next try: another one comes at once.
+  const waits = asking.state === "dispatched" && asking.seq !== undefined && (asking.dueAt ?? 0) > mark.now;
+  return waits ? apply(asking, { type: "requeue", queue, outcome: "rescheduled" }, mark) : asking;
 }
 
-/** On a strict lane the message of a failed try waits for its time, and everything behind it too. It is settled now. */
-async function leaveQueue(deps: Deps, task: Task): Promise<void> {
+/**
+ * A message that a change has settled leaves its queue. On a strict lane that of a failed try waits for its time, and
+ * everything behind it too.
+ */
+async function leaveQueue(deps: Deps, before: Task, task: Task): Promise<void> {
   const last = task.settled.at(-1);
-  if (task.state !== "cancelled" || last?.outcome !== "cancelled") return;
+  if (!last || isSettled(before, last.queue, last.seq)) return;
   const queue = queueNamed(last.queue, deps.settings.namespace);
   if (!queue) return;
   await deps.bus.remove(queue, last.seq).catch((error: unknown) => {
@@ -193,6 +197,7 @@ async function operate(
   if (written.kind === "moot" && written.stored) return undefined;
   if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
   const { task, revision } = written.stored;
+  await leaveQueue(deps, seen.task, task);
   const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;
   // What was said is stored: a message that could not be sent now is sent by the next sweep.
   if (isOurs)

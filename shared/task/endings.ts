@@ -2,11 +2,15 @@ import { common, type Running, type SettledAs, type Task } from "./document.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { settle } from "./settled.ts";
 
-/** The sequence that carried it, if it is known, is explained. */
-export function lost(task: Task, { now: at }: Mark): Partial<Pick<Task, "settled">> {
+/** The sequence that carried it, if it is known, is explained: another will. */
+export function explained(
+  task: Task,
+  outcome: "lost" | "rescheduled",
+  { now: at }: Mark,
+): Partial<Pick<Task, "settled">> {
   if ((task.state !== "running" && task.state !== "dispatched") || task.seq === undefined) return {};
   const { queue, seq, dispatches: dispatch } = task;
-  return { settled: settle(task.settled, { queue, seq, dispatch, outcome: "lost", at }) };
+  return { settled: settle(task.settled, { queue, seq, dispatch, outcome, at }) };
 }
 
 /**

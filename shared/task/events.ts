@@ -5,7 +5,8 @@ import type { Json } from "./json.ts";
 export type TaskEvent =
   | { type: "dispatch" | "wake"; queue: string; note?: string }
   | { type: "redrive"; queue: string; fromScratch: boolean }
-  | { type: "requeue"; queue: string }
+  /** `outcome`: what became of the message before; "lost" unless it is said. */
+  | { type: "requeue"; queue: string; outcome?: "rescheduled" }
   | { type: "rollback"; dueAt: Millis; note: string }
   | { type: "published"; seq: number }
   | {

@@ -26,7 +26,7 @@ export const transitions = {
     from: ["dispatched", "running"],
     to: ["dispatched"],
     by: "dispatch",
-    meaning: "its message is gone",
+    meaning: "its message is gone, or waits while the task must not",
   },
   published: {
     from: ["dispatched"],

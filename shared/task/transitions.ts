@@ -1,5 +1,5 @@
 import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
-import { closed, ended, handedOff, lost, suspended } from "./endings.ts";
+import { closed, ended, explained, handedOff, suspended } from "./endings.ts";
 import { PawlError } from "./errors.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { resolutionName } from "./journal.ts";
@@ -74,7 +74,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       // Whoever held the lost message may still act, so the next holder has to wait.
       return {
         ...base,
-        ...lost(task, mark),
+        ...explained(task, event.outcome ?? "lost", mark),
         state: "dispatched",
         queue: event.queue,
         dispatches: base.dispatches + 1,

@@ -55,6 +55,27 @@ test("a try that ends unsure between a cancel's look at the journal and its writ
   });
 });
 
+test("one whose effect may have happened does not hold a strict lane until its next try: its person is asked now", async () => {
+  const agent = agentOf(
+    ({ effect, id }) => {
+      if (id === "good") return "done";
+      return effect("post", {
+        run: () => {
+          throw new Error("connection reset");
+        },
+      });
+    },
+    { order: "strict", backoff: { first: "10m", longest: "10m" } },
+  );
+  await using b = await bench(nats, "nats-kv", agent);
+  for (const id of ["bad", "good"]) await b.submit({ id }, { id });
+  await serve(AGENT, agent, "once", never, b.deps);
+  expect(await b.task("bad")).toMatchObject({ state: "dispatched", attempts: 1 });
+  expect(await cancel(b.deps, "bad")).toMatchObject({ state: "dispatched", dispatches: 2 });
+  expect(await b.drain()).toEqual({ completed: 1, "in-doubt": 1 });
+  expect((await b.task("bad")).settled).toMatchObject([{ outcome: "rescheduled" }, { outcome: "in_doubt" }]);
+});
+
 test("a cancelled task of a strict lane frees it for those behind it", async () => {
   const done: string[] = [];
   const agent = agentOf(
