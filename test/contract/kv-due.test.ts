@@ -46,7 +46,8 @@ async function filled(tasks: readonly Task[]) {
     );
     deps.nc.publish(`$KV.${namespace}-tasks.task.${task.id}`, JSON.stringify(task));
   }
-  await deps.nc.flush();
+  // Stored after all of them, and confirmed.
+  await kv.put("record.filled", "");
   const entries = async () => {
     const found: string[] = [];
     for await (const key of await kv.keys("due.>")) found.push(key.split(".").at(-1) as string);
