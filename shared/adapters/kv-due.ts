@@ -1,6 +1,6 @@
 import type { DuePage, Stored, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
-import { sweepAt } from "../task/sweep.ts";
+import { ORPHAN_AFTER, sweepAt } from "../task/sweep.ts";
 import type { Bucket } from "./kv-bucket.ts";
 import { MOST_CHARS, taskKey } from "./kv-bucket.ts";
 
@@ -90,7 +90,10 @@ export function dueIndex(bucket: Bucket) {
   return { indexed, due };
 }
 
-/** In the order of the stream. How old they are is the server's word; the caller's clock may be ahead of ours. */
+/**
+ * In the order of the stream. How old they are is the server's word. A caller that looks for what becomes due within an
+ * orphan's time makes none of them older; one that looks further ahead has a clock of its own.
+ */
 async function entriesOf(
   bucket: Bucket,
   what: string,
@@ -99,7 +102,7 @@ async function entriesOf(
   until: number,
 ): Promise<Entry[]> {
   const prefix = dueKey(agent, state, "");
-  const ahead = until - Date.now();
+  const ahead = Math.max(0, until - Date.now() - ORPHAN_AFTER);
   const entries: Entry[] = [];
   for await (const { key, revision, writtenAt, readAt, text } of bucket.scan(what, [`${prefix}*`])) {
     const isOld = readAt + ahead - writtenAt >= STALE_ENTRY;

@@ -132,3 +132,11 @@ test("killed before any of its requests, and with others beside it, a sweep stra
     expect(last).toBeLessThan(10);
   }
 });
+
+test("an entry whose document is still on its way stays, however soon a sweep looks for orphans", async () => {
+  const b = await filled([completed(dispatched("x"))]);
+  await using deps = b.deps;
+  // As after a lane ran empty: what becomes an orphan within the next minute.
+  await deps.store.due(AGENT, "dispatched", { after: 0, until: Date.now() + 50_000 }, 100);
+  expect(await b.entries()).toEqual(["x"]);
+});
