@@ -134,7 +134,7 @@ test("killed before any of its requests, and with others beside it, a sweep stra
 });
 
 test("an entry whose document is still on its way stays, however soon a sweep looks for orphans", async () => {
-  const b = await filled([completed(dispatched("x"))]);
+  const b = await filled([completed(dispatched("x", Date.now() - 15_000))]);
   await using deps = b.deps;
   // As after a lane ran empty: what becomes an orphan within the next minute.
   await deps.store.due(AGENT, "dispatched", { after: 0, until: Date.now() + 50_000 }, 100);
