@@ -71,7 +71,7 @@ describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))("$kind", (
     "an effect that a holder had announced and not begun runs without a person",
     async () => {
       const posts: string[] = [];
-      await using b = await bench(nats, kind, posting(posts, "next"), { ackWait: 2_000 });
+      await using b = await bench(nats, kind, posting(posts, "next"), { ackWait: 4_000 });
       await b.submit({}, { id: "t" });
       await using slow = await slowHolder(b, posts);
       const next = serve(AGENT, posting(posts, "next"), "once", never, b.deps);
@@ -102,7 +102,7 @@ test("one that is in doubt already goes on when the holder says so later", async
 
 test("cancelled, it is cancelled, and nobody is asked", async () => {
   const posts: string[] = [];
-  await using b = await bench(nats, "nats-kv", posting(posts, "next"), { ackWait: 2_000 });
+  await using b = await bench(nats, "nats-kv", posting(posts, "next"), { ackWait: 4_000 });
   await b.submit({}, { id: "t" });
   await using slow = await slowHolder(b, posts);
   const next = serve(AGENT, posting(posts, "next"), "once", never, b.deps);

@@ -34,7 +34,10 @@ describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away",
       // Its client may need a while to come back, and another message put back.
       expect(await served).toEqual({ "store-away": expect.any(Number), completed: 1 });
       expect(runs).toEqual(["held"]);
-      expect(await b.task("held")).toMatchObject({ fence: 1, executions: 1 });
+      // A claim that was not answered may have been kept by the client, and written when the store was back: taken over.
+      const { fence, history } = await b.task("held");
+      expect(fence).toBeLessThanOrEqual(2);
+      expect(history.filter(({ event }) => event === "complete")).toHaveLength(1);
     },
   );
 });
