@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const yes = { approved: true, by: "ann" };
+const done = agentOf(() => "done");
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const isCompleted = (b: Bench) => async () => {
   await b.drain();
@@ -37,7 +38,7 @@ describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))(
         await step("one", () => void ran.push("one"));
         return "done";
       });
-      const b = await bench(nats, kind, agent, { ackWait: 1_500 });
+      const b = await bench(nats, kind, agent, { ackWait: 3_000 });
       await b.submit({}, { id: "t" });
       await dieAfter(b, agent, (head) => head.count === 1);
       expect(await b.task("t")).toMatchObject({ state: "running", journaled: 0 });
@@ -96,7 +97,7 @@ describe("a wait beside code that is not journaled", () => {
       await Promise.all([branch(), run === 1 ? work(note, own) : undefined]);
       return run;
     });
-    const b = await bench(nats, "nats-kv", agent, { ackWait: 1_500, stopGrace: 1_500 });
+    const b = await bench(nats, "nats-kv", agent, { ackWait: 3_000, stopGrace: 1_500 });
     await b.submit({}, { id: "t" });
     await b.drain();
     expect(await b.task("t")).toMatchObject({ state: "waiting" });
@@ -144,8 +145,10 @@ describe("a wait beside code that is not journaled", () => {
   });
 });
 
-/** A runner's claim, by a runner that then dies. */
-async function claimedByTheDead(b: Bench, lease: number): Promise<void> {
+/** A task that a runner has claimed, and died. */
+async function claimedByTheDead(lease: number): Promise<Bench> {
+  const b = await bench(nats, "nats-kv", done, { ackWait: 3_000 });
+  await b.submit({}, { id: "t" });
   const found = await b.deps.store.get("t");
   if (found?.task.state !== "dispatched") throw new Error("not dispatched");
   const { queue } = found.task;
@@ -153,17 +156,11 @@ async function claimedByTheDead(b: Bench, lease: number): Promise<void> {
   const change = (task: Task, own: Parameters<typeof apply>[2]) =>
     apply(task, { type: "claim", ...holder }, own);
   await update(b.deps, found, change, () => {});
+  return b;
 }
 
 test("who is told to stop while it waits for its turn leaves to the next what is left of the wait, and the count of silent starts", async () => {
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(() => "done"),
-    { ackWait: 1_500 },
-  );
-  await b.submit({}, { id: "t" });
-  await claimedByTheDead(b, 60_000);
+  await using b = await claimedByTheDead(60_000);
   const stop = new AbortController();
   const served = serve(
     AGENT,
@@ -188,14 +185,7 @@ test("who is told to stop while it waits for its turn leaves to the next what is
 });
 
 test("time that passed since a holder wrote that it stops is counted once, whoever waited for it", async () => {
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(() => "done"),
-    { ackWait: 1_500 },
-  );
-  await b.submit({}, { id: "t" });
-  await claimedByTheDead(b, 60_000);
+  await using b = await claimedByTheDead(60_000);
   const write = async (event: TaskEvent, by: string) => {
     const found = await b.deps.store.get("t");
     if (!found) throw new Error("no task");
@@ -229,16 +219,13 @@ test("time that passed since a holder wrote that it stops is counted once, whoev
 });
 
 test("where no invocation is long enough for a takeover's wait, several of them wait it out", async () => {
-  const agent = agentOf(() => "done");
-  await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_500 });
-  await b.submit({}, { id: "t" });
-  await claimedByTheDead(b, 2_500);
+  await using b = await claimedByTheDead(2_500);
   let invocations = 0;
   await until("it is done", async () => {
     invocations++;
     const end = performance.now() + 1_200;
     const invocation = { left: () => Math.max(0, end - performance.now()), longest: 1_200 };
-    await serve(AGENT, agent, "idle", AbortSignal.timeout(1_200), { ...b.deps, invocation });
+    await serve(AGENT, done, "idle", AbortSignal.timeout(1_200), { ...b.deps, invocation });
     return (await b.task("t")).state === "completed";
   });
   expect(invocations).toBeGreaterThan(1);
@@ -246,26 +233,18 @@ test("where no invocation is long enough for a takeover's wait, several of them 
 });
 
 test("an invocation does not claim what it has no time to wait for, nor what needs more time than it has", async () => {
-  await using b = await bench(
-    nats,
-    "nats-kv",
-    agentOf(() => "done"),
-    { ackWait: 1_500 },
-  );
-  await b.submit({}, { id: "t" });
-  await claimedByTheDead(b, 20_000);
+  await using b = await claimedByTheDead(20_000);
   const never = new AbortController().signal;
   const short = { ...b.deps, invocation: { left: () => 15_000, longest: 600_000 } };
-  const agent = agentOf(() => "done");
   await until("it came again", async () => {
-    const handled = await serve(AGENT, agent, "idle", never, short);
+    const handled = await serve(AGENT, done, "idle", never, short);
     return handled["too-short"] === 1;
   });
   expect(await b.task("t")).toMatchObject({ state: "running", token: "dead", fence: 1 });
   // Put back, it is there for the next: at once.
   const long = { ...b.deps, invocation: { left: () => 300_000, longest: 600_000 } };
   const stop = new AbortController();
-  const served = serve(AGENT, agent, "idle", stop.signal, long);
+  const served = serve(AGENT, done, "idle", stop.signal, long);
   await until("one with more time claims it", async () => (await b.task("t")).fence === 2);
   stop.abort(new Error("told to stop"));
   await served;
