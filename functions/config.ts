@@ -1,5 +1,6 @@
 import { parseDuration } from "../shared/task/duration.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
+import { NO_KEY } from "../shared/task/seal.ts";
 import { type Settings, settingsFrom, settingVariables } from "../shared/task/settings.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -36,13 +37,15 @@ export interface Config {
   readonly corsOrigin?: string;
   /** Requests that one token may make in a minute, of one instance of the API. */
   readonly rateLimit?: number;
+  /** Keys that documents are sealed with: the first seals, all are accepted. None: seals without a key. */
+  readonly sealKeys?: readonly string[];
   /** The model's API. */
   readonly model?: { readonly apiKey: string; readonly baseUrl?: string };
 }
 
 /** Variables that are not read here but are Pawl's own. */
 const OTHERS =
-  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|CHROMIUM|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|DRILL_\w+|DEMO_\w+)$/;
+  /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|CHROMIUM|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|SEAL_KEY|DRILL_\w+|DEMO_\w+)$/;
 
 /** Everything that is wrong is said at once. */
 export function configFrom(env: Env): Config {
@@ -63,12 +66,13 @@ export function configFrom(env: Env): Config {
   const nats = attempt(() => natsFrom(env));
   const store = attempt(() => storeFrom(env));
   const functions = attempt(() => functionsFrom(env));
+  const seals = attempt(() => sealsFrom(env));
   const api = attempt(() => apiFrom(env));
-  if (!settings || !nats || !store || !functions || !api || problems.length > 0)
+  if (!settings || !nats || !store || !functions || !seals || !api || problems.length > 0)
     throw invalid(problems.join("\n"));
   const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseUrl } = env;
   const model = apiKey && { model: { apiKey, ...(baseUrl && { baseUrl }) } };
-  return { settings, nats, ...store, ...functions, ...api, ...model };
+  return { settings, nats, ...store, ...functions, ...seals, ...api, ...model };
 }
 
 const SHORTEST_SECRET = 16;
@@ -99,6 +103,20 @@ function functionsFrom(env: Env): Pick<Config, "runSecret" | "wakeUrl" | "timeLi
     ...(wakeUrl && { wakeUrl }),
     ...(timeLimit && { timeLimit }),
   };
+}
+
+/** "newest,older,none": each is accepted until it is taken out, and the first one seals. */
+function sealsFrom({ PAWL_SEAL_KEY: text }: Env): Pick<Config, "sealKeys"> {
+  if (!text) return {};
+  const sealKeys = text.split(",").map((key) => key.trim());
+  for (const [i, key] of sealKeys.entries()) {
+    if (key === NO_KEY && i > 0) continue;
+    if (key.length < SHORTEST_SECRET)
+      throw invalid(
+        `Key ${i + 1} of PAWL_SEAL_KEY has ${key.length} characters. Use ${SHORTEST_SECRET} or more, such as the output of: openssl rand -hex 32. Keys are separated by commas, the newest first`,
+      );
+  }
+  return { sealKeys };
 }
 
 function apiFrom(env: Env): Pick<Config, "webhook" | "corsOrigin" | "rateLimit"> {

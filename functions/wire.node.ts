@@ -10,9 +10,11 @@ import {
   serviceAccountToken,
 } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
+import { nodeSealer } from "../shared/adapters/seal-node.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
 import type { Deps } from "../shared/journey/deps.ts";
 import { metered, storeMeter } from "../shared/journey/meter.ts";
+import { sealed } from "../shared/journey/sealed.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -38,7 +40,8 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     void watchNats(nc, log);
     const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);
-    const store = metered(plain, meter);
+    const sealer = nodeSealer(config.sealKeys);
+    const store = sealed(metered(plain, meter), sealer, log);
     // Hosts and process numbers repeat where instances are alike.
     const runner = `${hostname()}-${crypto.randomUUID().slice(0, 4)}-${process.pid}`;
     const { wake, hurry, done } = waker(config, log);
@@ -48,7 +51,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       await store.close();
       await bus.close();
     };
-    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, hurry, meter, nc };
+    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, hurry, meter, sealer, nc };
     const notify = config.webhook && { notify: webhook(config.webhook) };
     return { ...deps, ...notify, [Symbol.asyncDispose]: close };
   } catch (error) {

@@ -2,8 +2,10 @@ import { type NatsConnection, wsconnect } from "@nats-io/nats-core";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import { parseServiceAccount, serviceAccountToken } from "../shared/adapters/google-token.ts";
 import { jetstreamBus } from "../shared/adapters/jetstream.ts";
+import { webSealer } from "../shared/adapters/seal-web.ts";
 import { webhook } from "../shared/adapters/webhook.ts";
 import { metered, storeMeter } from "../shared/journey/meter.ts";
+import { sealed } from "../shared/journey/sealed.ts";
 import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
@@ -33,7 +35,8 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     void watchNats(nc, log);
     const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);
-    const store = metered(plain, meter);
+    const sealer = webSealer(config.sealKeys);
+    const store = sealed(metered(plain, meter), sealer, log);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
     const { wake, hurry, done } = waker(config, log);
     const close = async () => {
@@ -50,6 +53,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       wake,
       hurry,
       meter,
+      sealer,
       nc,
       ...(config.webhook && { notify: webhook(config.webhook) }),
       [Symbol.asyncDispose]: close,

@@ -28,7 +28,7 @@ const rules: { layer: RegExp; may: RegExp }[] = [
   },
   {
     layer: /^shared\/adapters\//,
-    may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$)/,
+    may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$|node:crypto$)/,
   },
   { layer: /^shared\/(agent|tool)\.ts$/, may: /^(shared\/(task\/|tool\.ts)|@standard-schema\/spec$)/ },
   {

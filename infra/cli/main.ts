@@ -36,6 +36,7 @@ Environment:
   ANTHROPIC_API_KEY               for agents that ask a model (ANTHROPIC_BASE_URL: another address)
   PAWL_NAMESPACE                  prefix of streams, subjects and collections (pawl)
   PAWL_WAKE_URL, PAWL_RUN_SECRET  where a submit wakes the agent's function, and what it asks for
+  PAWL_SEAL_KEY                   what documents are sealed with; several are separated by commas, the newest first
   PAWL_WEBHOOK_URL, PAWL_WEBHOOK_SECRET  who is told of tasks that failed, wait or are in doubt
   PAWL_CORS_ORIGIN                the one origin that browsers may call the API from
   PAWL_RATE_LIMIT                 requests a minute that one token may make of the API (600)

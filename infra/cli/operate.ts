@@ -2,6 +2,7 @@ import { hostname, userInfo } from "node:os";
 import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
+import { accept } from "../../shared/journey/accept.ts";
 import type { Deps } from "../../shared/journey/deps.ts";
 import { cancel, type Resolution, resolve, signal } from "../../shared/journey/operate.ts";
 import type { Task } from "../../shared/task/document.ts";
@@ -52,6 +53,24 @@ export function addOperate(program: Command, config: () => Config): void {
     .option("--json", "answer in JSON")
     .addHelpText("after", "\nExample:\n  pawl cancel order-7")
     .action((id: string, options: Options) => act(id, options, (deps) => cancel(deps, id)));
+
+  program
+    .command("accept")
+    .description(
+      "say that a document or journal that another hand changed is right as it is: it is sealed anew",
+    )
+    .argument("<id>", "the task's id")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl accept order-7")
+    .action(async (id: string, { json = false }: Options) => {
+      checkTaskId(id);
+      await using deps = await wire(config(), logger(json));
+      const accepted = await accept(deps, id);
+      const what = Object.entries(accepted).flatMap(([name, is]) => (is ? [name] : []));
+      if (json) sayJson({ id, ...accepted });
+      else
+        say(what.length > 0 ? `${id}: sealed its ${what.join(" and ")} anew` : `${id} is as Pawl wrote it`);
+    });
 
   program
     .command("signal")

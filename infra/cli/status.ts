@@ -3,9 +3,10 @@ import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
 import type { Deps } from "../../shared/journey/deps.ts";
 import { readJournal } from "../../shared/journey/journal.ts";
+import type { Stored } from "../../shared/ports/store.ts";
 import type { Cost } from "../../shared/task/cost.ts";
 import type { HistoryEntry, InDoubt, Task, Waiting } from "../../shared/task/document.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { Altered, PawlError } from "../../shared/task/errors.ts";
 import type { Entry, Head } from "../../shared/task/journal.ts";
 import { lost } from "../../shared/task/ledger.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
@@ -21,13 +22,25 @@ export function addStatus(program: Command, config: () => Config): void {
     .action(async (id: string, options: { json?: boolean }) => {
       checkTaskId(id);
       await using deps = await wire(config(), logger(options.json ?? false));
-      const task = await taskNamed(id, deps);
-      const journal = await journalOf(task, deps);
-      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal) });
+      const { task, altered } = await taskAsItIs(id, deps);
+      const journal = altered === undefined ? await journalOf(task, deps) : undefined;
+      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered });
       else {
+        if (altered !== undefined) say(`NOT AS PAWL WROTE IT: ${altered}`);
         for (const line of [...lines(task), ...(journal ? journalLines(journal) : [])]) say(line);
       }
+      if (altered !== undefined) process.exitCode = 1;
     });
+}
+
+/** Also one that another hand changed, with what shows it: somebody has to look at it. */
+async function taskAsItIs(id: string, deps: Deps): Promise<{ task: Task; altered?: string }> {
+  try {
+    return { task: await taskNamed(id, deps) };
+  } catch (error) {
+    if (!(error instanceof Altered)) throw error;
+    return { task: (error.found as Stored).task, altered: error.message };
+  }
 }
 
 export async function taskNamed(id: string, deps: Deps): Promise<Task> {

@@ -2,14 +2,14 @@ import type { Advisory, KeptMessage } from "../ports/bus.ts";
 import type { Stored } from "../ports/store.ts";
 import { deadLetter } from "../task/create.ts";
 import type { Task, TaskFailure } from "../task/document.ts";
-import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import { isPawlError, isUnsound, messageOf, PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, arrive, keepConflict, keepPoison } from "./arrive.ts";
+import { type Arrived, arrive, keepConflict, keepPoison, keepUnsound } from "./arrive.ts";
 import { type Deps, mark, whilePatient } from "./deps.ts";
-import { create, readThrough, update } from "./write.ts";
+import { create, type Guard, readThrough, update } from "./write.ts";
 
 const MOST = 500;
 
@@ -67,6 +67,23 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
     await keepPoison(delivery, queue, problem, guard, async () => true, deps);
     return true;
   }
+  try {
+    return await failCarried(deps, arrived, delivery, error, guard);
+  } catch (unsound) {
+    if (!isUnsound(unsound)) throw unsound;
+    await keepUnsound(arrived, delivery, unsound, guard, deps);
+    return true;
+  }
+}
+
+/** Its task failed with it, if it was its carrier. False while somebody still holds it. */
+async function failCarried(
+  deps: Deps,
+  arrived: Arrived,
+  delivery: Parameters<typeof keepConflict>[1],
+  error: TaskFailure,
+  guard: Guard,
+): Promise<boolean> {
   const { envelope, arrival } = arrived;
   const expiresAt = deps.clock.now() + deps.settings.retention;
   for (;;) {

@@ -2,8 +2,14 @@ import type { Delivery } from "../ports/bus.ts";
 import { deadLetter } from "../task/create.ts";
 import type { Arrival } from "../task/decide.ts";
 import type { Failed, RawMessage, Task, TaskFailure } from "../task/document.ts";
-import { DISPATCH_HEADER, decodeEnvelope, type Envelope, REVISION_HEADER } from "../task/envelope.ts";
-import { isPawlError, type PawlError } from "../task/errors.ts";
+import {
+  DISPATCH_HEADER,
+  decodeEnvelope,
+  type Envelope,
+  REVISION_HEADER,
+  SEAL_HEADER,
+} from "../task/envelope.ts";
+import { isPawlError, isUnsound, type PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { hashInput, sha256 } from "../task/json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
@@ -18,7 +24,9 @@ import { create, type Guard, readThrough, update } from "./write.ts";
 export interface Arrived {
   readonly envelope: Envelope;
   readonly arrival: Arrival;
+  /** Of the document as its submit wrote it. */
   readonly revision?: string;
+  readonly seal?: string;
 }
 
 /** What is read of a message, whether it was delivered or found lying in its stream. */
@@ -29,6 +37,7 @@ export async function arrive(delivery: Read, queue: Queue, deps: Deps): Promise<
   try {
     const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
     const revision = delivery.headers.get(REVISION_HEADER);
+    const seal = delivery.headers.get(SEAL_HEADER);
     const { agent, inputHash } = envelope;
     const arrival = {
       agent,
@@ -37,7 +46,12 @@ export async function arrive(delivery: Read, queue: Queue, deps: Deps): Promise<
       dispatch: dispatchOf(delivery),
       inputHash,
     };
-    return { envelope, arrival, ...(revision !== undefined && { revision }) };
+    return {
+      envelope,
+      arrival,
+      ...(revision !== undefined && { revision }),
+      ...(seal !== undefined && { seal }),
+    };
   } catch (error) {
     if (isPawlError(error)) return error;
     throw error;
@@ -50,6 +64,26 @@ export async function arrive(delivery: Read, queue: Queue, deps: Deps): Promise<
  * task has the id otherwise, the bytes are kept under an id made from the sequence, and the task's document is told.
  */
 export async function keepPoison(
+  delivery: Read,
+  queue: Queue,
+  problem: PawlError,
+  guard: Guard,
+  isSilent: Silence,
+  deps: Deps,
+): Promise<string> {
+  try {
+    return await keepBytes(delivery, queue, problem, guard, isSilent, deps);
+  } catch (error) {
+    // The document under the id that it names can't be acted upon, and stays as it is.
+    if (!isUnsound(error)) throw error;
+    const id = await derivedId(delivery);
+    const told: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
+    await create(deps, await poisonLetter(id, told, delivery, queue, deps), guard);
+    return id;
+  }
+}
+
+async function keepBytes(
   delivery: Read,
   queue: Queue,
   problem: PawlError,
@@ -98,18 +132,34 @@ function isCarrier(task: Task, delivery: Read): boolean {
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
-export async function keepConflict(
+export function keepConflict(arrived: Arrived, delivery: Read, guard: Guard, deps: Deps): Promise<string> {
+  const { seq, queue } = delivery;
+  const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
+  return keepApart(arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard, deps);
+}
+
+/** The document of its task can't be acted upon. */
+export async function keepUnsound(
   arrived: Arrived,
   delivery: Read,
+  { code, message }: PawlError,
   guard: Guard,
   deps: Deps,
 ): Promise<string> {
-  const { envelope, arrival } = arrived;
-  const error: TaskFailure = {
-    code: "id_conflict",
-    message: `Task ${envelope.id} has another agent or input than this message (sequence ${delivery.seq} of ${delivery.queue})`,
-    phase: "envelope",
-  };
+  const { seq, queue } = delivery;
+  const kept = await keepApart(arrived, delivery, { code, message, phase: "delivery" }, guard, deps);
+  deps.log("error", "document.unsound", { task: arrived.envelope.id, queue, seq, kept, reason: message });
+  return kept;
+}
+
+/** A message whose task can't take it becomes a dead letter of its own, which settles its sequence. */
+export async function keepApart(
+  { envelope, arrival }: Arrived,
+  delivery: Read,
+  error: TaskFailure,
+  guard: Guard,
+  deps: Deps,
+): Promise<string> {
   const id = await derivedId(delivery);
   const expiresAt = deps.clock.now() + deps.settings.retention;
   await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiresAt, mark(deps)), guard);

@@ -4,12 +4,13 @@ import { adopted, deadLetter, submitted } from "../task/create.ts";
 import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
-import { PawlError } from "../task/errors.ts";
+import { isUnsound, PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
+import { taskText } from "../task/seal.ts";
 import { timing } from "../task/settings.ts";
 import { successionWait } from "../task/succession.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, keepConflict } from "./arrive.ts";
+import { type Arrived, keepConflict, keepUnsound } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
 import { atMost } from "./invocation.ts";
@@ -27,9 +28,14 @@ export type Claimed =
   | { readonly kind: "claimed"; readonly held: HeldTask }
   | { readonly kind: "closed"; readonly recorded: Recorded };
 
+const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
+  kind: "closed",
+  recorded: { word, as, detail },
+});
+
 /**
- * From a message to a claim on its task. Every write is guarded by what was seen, so of two runners that come here
- * with the same message one is refused and decides again on what the other wrote.
+ * From a message to a claim on its task. A document that is not as its last writer left it is not acted upon, and stays
+ * as it is, for a person to look at: written again it would look genuine. Its message is kept apart, and the lane goes on.
  */
 export async function claim(
   arrived: Arrived,
@@ -38,12 +44,29 @@ export async function claim(
   stop: AbortSignal,
   deps: Deps,
 ): Promise<Claimed> {
-  const { envelope, arrival } = arrived;
   const guard = beforeClaim(hold, stop, deps);
-  const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
-    kind: "closed",
-    recorded: { word, as, detail },
-  });
+  try {
+    return await claimSound(arrived, delivery, hold, stop, guard, deps);
+  } catch (error) {
+    if (!isUnsound(error)) throw error;
+    await keepUnsound(arrived, delivery, error, guard, deps);
+    return closed({ kind: "ack" }, "dead-letter", error.code);
+  }
+}
+
+/**
+ * Every write is guarded by what was seen, so of two runners that come here with the same message one is refused and
+ * decides again on what the other wrote.
+ */
+async function claimSound(
+  arrived: Arrived,
+  delivery: Delivery,
+  hold: Hold,
+  stop: AbortSignal,
+  guard: Guard,
+  deps: Deps,
+): Promise<Claimed> {
+  const { envelope, arrival } = arrived;
   const { crashLimit } = deps.settings;
   let journaled: number | undefined;
   const decideNow = (task: Task | undefined) =>
@@ -54,7 +77,7 @@ export async function claim(
     });
 
   const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
-  let seen = firstSight(arrived, delivery) ?? (await readThrough(deps, envelope.id, guard));
+  let seen = (await firstSight(arrived, delivery, deps)) ?? (await readThrough(deps, envelope.id, guard));
   for (let rounds = 1; ; rounds++) {
     guard();
     const decision = decideNow(seen?.task);
@@ -216,9 +239,17 @@ export function isMine(task: Task, token: string): task is Running {
 }
 
 /** The document as the submit wrote it, rebuilt from the message: a first claim needs no read. */
-function firstSight({ envelope, arrival, revision }: Arrived, delivery: Delivery): Stored | undefined {
+async function firstSight(
+  { envelope, arrival, revision, seal: own }: Arrived,
+  delivery: Delivery,
+  { sealer }: Deps,
+): Promise<Stored | undefined> {
   if (delivery.redelivered || arrival.dispatch !== 1 || !revision || !envelope.stamp) return undefined;
-  return { task: submitted(envelope, delivery.queue), revision };
+  const task = submitted(envelope, delivery.queue);
+  if (own === undefined) return sealer.acceptsUnsealed ? { task, revision } : undefined;
+  // A message that says otherwise than the document did: what is stored decides.
+  if (!(await sealer.isGenuine(own, taskText(task, task.id)))) return undefined;
+  return { task: { ...task, seal: { own, before: "" } }, revision };
 }
 
 async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Model } from "../ports/model.ts";
 import type { Notify } from "../ports/notify.ts";
+import type { Sealer } from "../ports/sealer.ts";
 import type { TaskStore } from "../ports/store.ts";
 import { backoff } from "../task/backoff.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
@@ -31,6 +32,8 @@ export interface Deps {
   /** How many lanes an agent of this project has; undefined if there is none of that name. */
   readonly lanesOf?: (agent: string) => number | undefined;
   readonly meter: Meter;
+  /** For what the store does not seal by itself. */
+  readonly sealer: Sealer;
   readonly model?: Model;
   /** Tells people of what failed, is in doubt, or waits for them. */
   readonly notify?: Notify;

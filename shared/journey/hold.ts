@@ -1,6 +1,6 @@
 import type { Delivery } from "../ports/bus.ts";
 import type { Claim, Revision } from "../ports/store.ts";
-import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import { isPawlError, isUnsound, messageOf, PawlError } from "../task/errors.ts";
 import { timing } from "../task/settings.ts";
 import { type Deps, pause } from "./deps.ts";
 
@@ -115,6 +115,10 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
       return true;
     } catch (error) {
       if (isPawlError(error, "lease_lost")) return false;
+      if (isUnsound(error)) {
+        lose(error.message);
+        return false;
+      }
       log("warn", "beat.failed", { task: taskId, seq: delivery.seq, reason: messageOf(error) });
       return false;
     }

@@ -1,8 +1,8 @@
-import type { Revision, StoredHead } from "../ports/store.ts";
+import type { Revision, StoredHead, WriteResult } from "../ports/store.ts";
 import { plus } from "../task/cost.ts";
 import type { Running, Task } from "../task/document.ts";
 import { wasCutShort } from "../task/ends.ts";
-import { PawlError } from "../task/errors.ts";
+import { Altered, isPawlError, PawlError } from "../task/errors.ts";
 import {
   type Entry,
   emptyHead,
@@ -13,7 +13,7 @@ import {
   type Kept,
   splitText,
 } from "../task/journal.ts";
-import { byteLength, type Json, parseJson, plainJson } from "../task/json.ts";
+import { byteLength, type Json, parseJson, plainJson, sha256 } from "../task/json.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { endure, endured, type Guard, persist } from "./write.ts";
 
@@ -50,7 +50,9 @@ export async function openJournal(
   deps: Deps,
 ): Promise<Journal> {
   const { id } = task;
-  const fresh = emptyHead(task, version, uniqueToken());
+  // What was paid for a journal that is gone, or is not read any more, was paid.
+  const { spent, saved } = task;
+  const fresh = { ...emptyHead(task, version, uniqueToken()), spent, saved };
   const opened = task.fresh ? undefined : await takeOver(fresh, wasCutShort(task), guard, deps);
   const entries = opened ? await readEntries(opened.head, guard, deps) : [];
   let head = opened?.head ?? fresh;
@@ -65,12 +67,14 @@ export async function openJournal(
     if (pending.length === 0) return;
     isUnwritten = false;
     const batch = pending.splice(0, fitting(pending));
-    const pageName = `journal-${uniqueToken()}`;
-    const { head: next, page } = extended(head, batch, uniqueToken(), pageName);
-    if (page) await putPart(id, pageName, JSON.stringify(page), guard, deps);
-    revision = await putHead(next, revision, guard, deps);
+    const { head: next, page } = extended(head, batch, uniqueToken());
+    const pages = page
+      ? [...next.pages, await keepPart(id, "journal", JSON.stringify(page), guard, deps)]
+      : next.pages;
+    const listed = await putHead({ ...next, pages }, revision, guard, deps);
+    revision = listed.revision;
     deps.bus.announce(task);
-    head = next;
+    head = listed.head;
     added.push(...batch);
     return flush();
   };
@@ -105,11 +109,7 @@ export async function openJournal(
       if (bytes > LARGEST)
         throw new PawlError("step_too_large", `${what} has ${bytes} bytes; ${LARGEST} is the most`);
       const parts: string[] = [];
-      for (const part of splitText(text)) {
-        const name = `value-${uniqueToken()}`;
-        await putPart(id, name, part, guard, deps);
-        parts.push(name);
-      }
+      for (const part of splitText(text)) parts.push(await keepPart(id, "value", part, guard, deps));
       return { kept: { parts }, value: plain };
     },
     read: async ({ value, parts }) => {
@@ -122,7 +122,11 @@ export async function openJournal(
 
 /** How far a task's journal has come: what tells a crash loop from slow progress. */
 export async function journalCount({ id, createdAt }: Task, guard: Guard, deps: Deps): Promise<number> {
-  const found = await persist(id, guard, deps, () => deps.store.getHead(id));
+  const found = await persist(id, guard, deps, () => deps.store.getHead(id)).catch((error: unknown) => {
+    // One that was altered shows no progress: whoever opens it says so.
+    if (isPawlError(error, "journal_altered")) return undefined;
+    throw error;
+  });
   return found?.head.born === createdAt ? found.head.count : 0;
 }
 
@@ -148,12 +152,24 @@ function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
 /** `isAgain`: the execution before was cut short. */
 async function takeOver(fresh: Head, isAgain: boolean, guard: Guard, deps: Deps): Promise<StoredHead> {
   for (;;) {
-    const found = await persist(fresh.taskId, guard, deps, () => deps.store.getHead(fresh.taskId));
+    const found = await persist(fresh.taskId, guard, deps, () => headToOpen(fresh, deps));
     if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
     const head = found ? reopened(found.head, fresh, isAgain) : fresh;
     const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
-    if (result.kind === "written") return { head, revision: result.revision };
+    if (result.kind === "written") return storedAs(head, result);
+  }
+}
+
+/** The head as it is; of one that was altered and is not read any more, for the task begins from scratch, only its place. */
+async function headToOpen(fresh: Head, { store }: Deps): Promise<StoredHead | undefined> {
+  try {
+    return await store.getHead(fresh.taskId);
+  } catch (error) {
+    const altered = error instanceof Altered ? (error.found as StoredHead) : undefined;
+    if (!altered || !(fresh.epoch > altered.head.epoch)) throw error;
+    const { spent, saved } = fresh;
+    return { ...altered, head: { ...altered.head, born: fresh.born, fence: 0, spent, saved } };
   }
 }
 
@@ -165,19 +181,24 @@ async function readEntries(head: Head, guard: Guard, deps: Deps): Promise<Entry[
 }
 
 /** One link of the chain, seen through. Refused, or unanswered, it is looked for by its stamp. */
-async function putHead(head: Head, first: Revision | undefined, guard: Guard, deps: Deps): Promise<Revision> {
+async function putHead(
+  head: Head,
+  first: Revision | undefined,
+  guard: Guard,
+  deps: Deps,
+): Promise<StoredHead> {
   let seen = first;
   for (let failures = 0; ; ) {
     guard();
     try {
       const result = await deps.store.putHead(head, seen);
       endured(head.taskId, guard);
-      if (result.kind === "written") return result.revision;
+      if (result.kind === "written") return storedAs(head, result);
     } catch (error) {
       failures = await endure(deps, error, failures, head.taskId, guard);
     }
     const found = await persist(head.taskId, guard, deps, () => deps.store.getHead(head.taskId));
-    if (found?.head.stamp === head.stamp) return found.revision;
+    if (found?.head.stamp === head.stamp) return found;
     // Left by a holder that opened it and listed nothing, or by a task of the same id that was forgotten.
     const isOurs =
       found && (found.head.born !== head.born || (found.head.count === 0 && found.head.fence < head.fence));
@@ -194,12 +215,40 @@ function stale({ taskId, fence }: Head): PawlError {
   return new PawlError("lease_lost", `Task ${taskId}: a holder after fence ${fence} has opened its journal`);
 }
 
-function putPart(taskId: string, name: string, text: string, guard: Guard, deps: Deps): Promise<void> {
-  return persist(taskId, guard, deps, () => deps.store.putPart(taskId, name, text));
+/** As it is stored now: the next write of it names its seal. */
+function storedAs(head: Head, { revision, seal }: Extract<WriteResult, { kind: "written" }>): StoredHead {
+  return { head: seal ? { ...head, seal } : head, revision };
+}
+
+/** Under a name that says what it holds: the head lists it, and its seal covers the name. */
+async function keepPart(
+  taskId: string,
+  kind: "journal" | "value",
+  text: string,
+  guard: Guard,
+  deps: Deps,
+): Promise<string> {
+  const name = `${kind}-${uniqueToken()}-${await partHash(text)}`;
+  await persist(taskId, guard, deps, () => deps.store.putPart(taskId, name, text));
+  return name;
 }
 
 async function getPart(taskId: string, name: string, guard: Guard, deps: Deps): Promise<string> {
   const text = await persist(taskId, guard, deps, () => deps.store.getPart(taskId, name));
-  if (text !== undefined) return text;
-  throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
+  if (text === undefined)
+    throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
+  const hash = partHashOf(name);
+  if (hash !== undefined && hash !== (await partHash(text)))
+    throw new PawlError(
+      "journal_altered",
+      `Part ${name} of task ${taskId}'s journal does not hold what it was written with`,
+    );
+  return text;
+}
+
+const partHash = async (text: string) => (await sha256(text)).slice(0, 32);
+
+/** Those of before there were seals have none in their name. */
+function partHashOf(name: string): string | undefined {
+  return /^(?:journal|value)-[0-9a-f-]{36}-([0-9a-f]{32})$/.exec(name)?.[1];
 }

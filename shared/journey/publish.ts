@@ -1,7 +1,7 @@
 import type { PublishResult } from "../ports/bus.ts";
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, DuplicateLayer, Task } from "../task/document.ts";
-import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER } from "../task/envelope.ts";
+import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER, SEAL_HEADER } from "../task/envelope.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
 import type { Queue } from "../task/names.ts";
@@ -127,7 +127,7 @@ function outgoing({ task, revision }: Stored & { task: Dispatched }, msgId: stri
   const isPristine = task.history.length === 1 && first?.event === "submit";
   const headers = {
     [DISPATCH_HEADER]: String(task.dispatches),
-    ...(isPristine && { [REVISION_HEADER]: revision }),
+    ...(isPristine && { [REVISION_HEADER]: revision, ...(task.seal && { [SEAL_HEADER]: task.seal.own }) }),
   };
   return { taskId: id, data, msgId, headers };
 }

@@ -1,7 +1,7 @@
 import type { Stored } from "../ports/store.ts";
 import { scheduled, submitted } from "../task/create.ts";
 import type { Dispatched, DuplicateLayer, Meta, Millis, State, Task } from "../task/document.ts";
-import { checkInputSize, LABEL_LIMIT } from "../task/envelope.ts";
+import { checkInputSize, LABEL_LIMIT, metaOf } from "../task/envelope.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import { hashInput, type JsonObject } from "../task/json.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
@@ -64,7 +64,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const key = {
     ...(orderingKey !== undefined && { orderingKey }),
     ...(parent !== undefined && { parent }),
-    ...(meta !== undefined && { meta }),
+    ...(meta !== undefined && { meta: metaOf(meta) }),
   };
   const inputHash = await hashInput(input);
   const envelope = { id, agent, lane, ...key, input, inputHash, at: now, stamp, by };

@@ -4,7 +4,7 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import type { Mark } from "../task/events.ts";
 import { byteLength } from "../task/json.ts";
 import { DOCUMENT_LIMIT, timing } from "../task/settings.ts";
-import { pageName, pageOut } from "../task/settled.ts";
+import { pageHash, pageName, pageOut } from "../task/settled.ts";
 import { type Deps, mark, pause } from "./deps.ts";
 import type { Hold } from "./hold.ts";
 import { type Trouble, trouble } from "./trouble.ts";
@@ -116,7 +116,7 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
       endured(task.id, guard);
       if (result.kind === "written") {
         deps.bus.announce(task);
-        return { kind: "written", stored: { task, revision: result.revision }, answered: true };
+        return { kind: "written", stored: storedAs(task, result), answered: true };
       }
     } catch (error) {
       failures = await endure(deps, error, failures, task.id, guard);
@@ -157,14 +157,24 @@ async function replace(
   task: Task,
   seen: Revision,
 ): Promise<{ kind: "refused" } | { kind: "written"; stored: Stored }> {
-  const paged = pageOut(task);
-  if (paged) await deps.store.putPart(task.id, pageName(paged.page), JSON.stringify(paged.settled));
-  const next = paged?.task ?? task;
+  const next = await withRoom(deps, task);
   checkSize(next);
-  const result: WriteResult = await deps.store.replace(next, seen);
-  return result.kind === "written"
-    ? { kind: "written", stored: { task: next, revision: result.revision } }
-    : result;
+  const result = await deps.store.replace(next, seen);
+  return result.kind === "written" ? { kind: "written", stored: storedAs(next, result) } : result;
+}
+
+/** As it is stored now: the next write of it names its seal. */
+function storedAs(task: Task, { revision, seal }: Extract<WriteResult, { kind: "written" }>): Stored {
+  return { task: seal ? { ...task, seal } : task, revision };
+}
+
+/** The oldest settlements of a document that holds too many are stored beside it first. */
+async function withRoom({ store }: Deps, task: Task): Promise<Task> {
+  const paged = pageOut(task);
+  if (!paged) return task;
+  const text = JSON.stringify(paged.settled);
+  await store.putPart(task.id, pageName(paged.page), text);
+  return { ...paged.task, settledHash: await pageHash(task.settledHash, text) };
 }
 
 /** By who writes: what one of them waits for is said once, not at each of its requests. */

@@ -1,5 +1,6 @@
 import type { Running, State, Task } from "../task/document.ts";
 import type { Head } from "../task/journal.ts";
+import type { Seal } from "../task/seal.ts";
 import type { SweptState } from "../task/sweep.ts";
 
 /** Opaque: what a guarded write must have seen last. */
@@ -46,7 +47,7 @@ export interface StoredRecord {
 
 /** "refused": the document is not what the writer saw. Nothing was written. */
 export type WriteResult =
-  | { readonly kind: "written"; readonly revision: Revision }
+  | { readonly kind: "written"; readonly revision: Revision; readonly seal?: Seal }
   | { readonly kind: "refused" };
 
 /** A claim, in the order of claims: by its task's birth (an id may be used again), then by its fence. */

@@ -1,6 +1,7 @@
 import type { Cost } from "./cost.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
+import type { Seal } from "./seal.ts";
 
 /** Milliseconds since the epoch. */
 export type Millis = number;
@@ -118,8 +119,9 @@ interface Common {
   readonly spent: Cost;
   readonly saved: Cost;
   readonly settled: readonly Settlement[];
-  /** Full pages of older settlements, stored beside the document. */
+  /** Full pages of older settlements, stored beside the document; and a hash of each page and those before it. */
   readonly settledPages: number;
+  readonly settledHash?: string;
   readonly publishDuplicates: Readonly<Record<DuplicateLayer, number>>;
   readonly redeliveriesSkipped: number;
   readonly signals: readonly Signal[];
@@ -128,6 +130,8 @@ interface Common {
   readonly history: readonly HistoryEntry[];
   readonly createdAt: Millis;
   readonly updatedAt: Millis;
+  /** Of the write that left it so. None where it was written before there were seals. */
+  readonly seal?: Seal;
 }
 
 /** The message that carries the task now. No sequence yet: published, or about to be. */

@@ -12,6 +12,8 @@ export const MOST_LABELS = 16;
 /** Headers of a dispatched message. Without them a message was published directly. */
 export const DISPATCH_HEADER = "Pawl-Dispatch";
 export const REVISION_HEADER = "Pawl-Revision";
+/** Of the document as its submit wrote it: who rebuilds it from the message sees whether that is the same. */
+export const SEAL_HEADER = "Pawl-Seal";
 
 /** A message, read. Everything that a first claim needs to rebuild the document is in it. */
 export interface Envelope {
@@ -142,6 +144,16 @@ function shown(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 140) ?? "nothing";
 }
 
+/** In one order, so that the document is the same text whether a submit or a message made it. */
+export function metaOf({ owner, requestHash, msgId, labels }: Meta): Meta {
+  return {
+    ...(owner !== undefined && { owner }),
+    ...(requestHash !== undefined && { requestHash }),
+    ...(msgId !== undefined && { msgId }),
+    ...(labels !== undefined && { labels }),
+  };
+}
+
 /** What is no meta of ours is left out: a message can be written by anyone. */
 function readMeta({ owner, requestHash, msgId, labels }: JsonObject): Meta {
   const short = (value: Json | undefined): value is string =>
@@ -149,12 +161,12 @@ function readMeta({ owner, requestHash, msgId, labels }: JsonObject): Meta {
   const kept = isJsonObject(labels)
     ? Object.entries(labels).filter(([key, value]) => short(key) && short(value))
     : [];
-  return {
+  return metaOf({
     ...(short(owner) && { owner }),
     ...(short(requestHash) && { requestHash }),
     ...(short(msgId) && { msgId }),
     ...(kept.length > 0 && {
       labels: Object.fromEntries(kept.slice(0, MOST_LABELS)) as Record<string, string>,
     }),
-  };
+  });
 }

@@ -87,10 +87,24 @@ export const errorKinds = {
     meaning: "The store does not take this document, whatever is tried.",
     remedy: "This is a bug in Pawl: please report the message.",
   },
+  document_altered: {
+    disposition: "fail",
+    meaning:
+      "A task's document is not as Pawl wrote it: it was changed, moved or copied by another hand, or sealed with another PAWL_SEAL_KEY. Nothing is run or written on its word; a message that carries it is kept as a dead letter of its own.",
+    remedy:
+      "`pawl status <id>` shows it. Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`.",
+  },
   document_too_large: {
     disposition: "fail",
     meaning: "A task's document would pass what the store can hold (1 MiB).",
     remedy: "Keep large values elsewhere and pass a reference.",
+  },
+  journal_altered: {
+    disposition: "fail",
+    meaning:
+      "A task's journal, or a part of it, is not as Pawl wrote it. Its steps and effects can't be told from made-up ones, so nothing is run on its word.",
+    remedy:
+      "Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`. `pawl redrive --from-scratch` runs the task without it.",
   },
   envelope_invalid: {
     disposition: "fail",

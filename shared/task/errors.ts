@@ -44,6 +44,25 @@ export class ToolError extends PawlError {
   }
 }
 
+/** What was read is not as its last writer left it. It comes along, for whoever has to look. */
+export class Altered extends PawlError {
+  override readonly name = "Altered";
+  readonly found: { readonly revision: string };
+  constructor(
+    code: "document_altered" | "journal_altered",
+    message: string,
+    found: { readonly revision: string },
+  ) {
+    super(code, message);
+    this.found = found;
+  }
+}
+
+/** A document that can't be acted upon: it can't be read, or is not as its last writer left it. */
+export function isUnsound(error: unknown): error is PawlError {
+  return isPawlError(error, "document_altered");
+}
+
 export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {
   return error instanceof PawlError && (code === undefined || error.code === code);
 }

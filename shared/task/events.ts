@@ -49,6 +49,7 @@ export type TaskEvent =
   | { type: "surplus"; queue: string; seq: number; dispatch: number; outcome: SettledAs; note?: string }
   | { type: "skip"; queue: string; seq: number }
   | { type: "publishDuplicate"; layer: DuplicateLayer }
+  | { type: "accept"; note: string }
   /** Without a time: it was told. */
   | { type: "told"; againAt?: Millis };
 

@@ -2,6 +2,7 @@ import { type Cost, NO_COST, plus } from "./cost.ts";
 import type { Millis } from "./document.ts";
 import { PawlError } from "./errors.ts";
 import type { Json } from "./json.ts";
+import type { Seal } from "./seal.ts";
 
 /** What an entry keeps: a small value in the entry, a large one in parts beside the journal. Neither: undefined. */
 export interface Kept {
@@ -72,8 +73,10 @@ export interface Head {
   /** What its model turns cost so far, and what crashes, hand-offs and failures would have cost without the journal. */
   readonly spent: Cost;
   readonly saved: Cost;
+  /** Names of parts: each ends with the hash of what it holds. */
   readonly pages: readonly string[];
   readonly recent: readonly Entry[];
+  readonly seal?: Seal;
 }
 
 export function emptyHead(
@@ -113,12 +116,11 @@ export function fitting(waiting: readonly Entry[]): number {
 
 export const MOST_ENTRIES = 20_000;
 
-/** The head with more entries. `page` must be stored under its name first: the entries that make room. */
+/** The head with more entries. `page`: those that make room, to be stored, and its name listed, before the head is. */
 export function extended(
   head: Head,
   added: readonly Entry[],
   stamp: string,
-  pageName: string,
 ): { head: Head; page?: readonly Entry[] } {
   const count = head.count + added.length;
   if (count > MOST_ENTRIES) {
@@ -131,10 +133,7 @@ export function extended(
   const recent = [...head.recent, ...added];
   const isFull = recent.length > RECENT_ENTRIES || JSON.stringify(recent).length > RECENT_CHARS;
   if (!isFull || head.recent.length === 0) return { head: { ...head, stamp, count, spent, recent } };
-  return {
-    page: head.recent,
-    head: { ...head, stamp, count, spent, pages: [...head.pages, pageName], recent: added },
-  };
+  return { page: head.recent, head: { ...head, stamp, count, spent, recent: added } };
 }
 
 /** Up to here a value is kept in its entry. */

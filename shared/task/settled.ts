@@ -1,4 +1,5 @@
 import type { Settlement, Task } from "./document.ts";
+import { sha256 } from "./json.ts";
 
 /** How many settlements stay in the document; older ones are paged out in full pages. */
 export const SETTLED_INLINE = 64;
@@ -11,6 +12,11 @@ export function isSettled(task: Task, queue: string, seq: number): boolean {
 export function settle(settled: readonly Settlement[], entry: Settlement): readonly Settlement[] {
   const known = settled.some((other) => other.queue === entry.queue && other.seq === entry.seq);
   return known ? settled : [...settled, entry];
+}
+
+/** Of a page, and of all before it. */
+export async function pageHash(before: string | undefined, page: string): Promise<string> {
+  return (await sha256(`${before ?? ""}\n${page}`)).slice(0, 32);
 }
 
 export const pageName = (page: number) => `settled-${page}`;

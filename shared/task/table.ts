@@ -129,6 +129,12 @@ export const transitions = {
     meaning: "another message for it is settled without running it",
   },
   skip: { from: ANY, to: "same", by: "runner", meaning: "a settled message came again" },
+  accept: {
+    from: ANY,
+    to: "same",
+    by: "operator",
+    meaning: "a person says that it is right as it is, though another hand changed it: it is sealed anew",
+  },
   told: {
     from: ["waiting", "in_doubt", "failed"],
     to: "same",

@@ -243,6 +243,8 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
           [event.layer]: (task.publishDuplicates[event.layer] ?? 0) + 1,
         },
       };
+    case "accept":
+      return task;
     case "told": {
       const { untold, ...rest } = task as Failed;
       if (!untold || event.againAt === undefined) return rest;

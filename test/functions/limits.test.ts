@@ -217,6 +217,12 @@ describe("settings", () => {
     });
   });
 
+  test("of the seal are keys, the newest first", () => {
+    expect(configFrom(env).sealKeys).toBeUndefined();
+    const PAWL_SEAL_KEY = `${secret}-newer, ${secret},none`;
+    expect(configFrom({ ...env, PAWL_SEAL_KEY }).sealKeys).toEqual([`${secret}-newer`, secret, "none"]);
+  });
+
   test.each([
     [{ PAWL_WEBHOOK_URL: url }, /PAWL_WEBHOOK_URL and PAWL_WEBHOOK_SECRET belong together/],
     [{ PAWL_WEBHOOK_SECRET: secret }, /PAWL_WEBHOOK_URL and PAWL_WEBHOOK_SECRET belong together/],
@@ -228,6 +234,9 @@ describe("settings", () => {
       { PAWL_WEBHOOK_URL: url, PAWL_WEBHOOK_SECRET: "whsec_***not-base64***" },
       /PAWL_WEBHOOK_SECRET .* base64/,
     ],
+    [{ PAWL_SEAL_KEY: "short" }, /Key 1 of PAWL_SEAL_KEY has 5 characters/],
+    [{ PAWL_SEAL_KEY: `${secret},short` }, /Key 2 of PAWL_SEAL_KEY has 5 characters/],
+    [{ PAWL_SEAL_KEY: `none,${secret}` }, /Key 1 of PAWL_SEAL_KEY has 4 characters/],
     [{ PAWL_CORS_ORIGIN: "*" }, /PAWL_CORS_ORIGIN is "\*"; it should be one origin/],
     [{ PAWL_CORS_ORIGIN: "https://a.example/" }, /PAWL_CORS_ORIGIN is "https:\/\/a.example\/"/],
     [{ PAWL_CORS_ORIGIN: "https://a.example https://b.example" }, /PAWL_CORS_ORIGIN is /],

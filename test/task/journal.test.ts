@@ -136,9 +136,9 @@ test("however entries are appended, pages and head together list all of them, in
             value: "x".repeat(chars),
           }),
         );
-        const next = extended(head, added, `s${i}`, `p${i}`);
+        const next = extended(head, added, `s${i}`);
         if (next.page) pages.set(`p${i}`, next.page);
-        head = next.head;
+        head = next.page ? { ...next.head, pages: [...next.head.pages, `p${i}`] } : next.head;
         all.push(...added);
         expect(JSON.stringify(head).length).toBeLessThan(100_000);
       });

@@ -112,6 +112,7 @@ const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
     seq: fc.integer({ min: 1, max: 9 }),
   }),
   fc.record({ type: fc.constant("publishDuplicate" as const), layer: fc.constant("window" as const) }),
+  fc.record({ type: fc.constant("accept" as const), note: fc.constant("looked at") }),
   fc.record({ type: fc.constant("told" as const), againAt: fc.integer({ min: 1, max: 9 }) }),
 );
 

@@ -1,0 +1,83 @@
+import type { Log } from "../ports/log.ts";
+import type { Sealer } from "../ports/sealer.ts";
+import type { Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
+import { Altered } from "../task/errors.ts";
+import type { Head } from "../task/journal.ts";
+import { headText, type Seal, taskText } from "../task/seal.ts";
+
+/**
+ * The same store, with a seal on every document and journal that is written through it. One that is read and was
+ * changed by another hand is thrown as `Altered`: nobody acts on it, and nobody writes over it, which would seal it.
+ */
+export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
+  const seal = async (text: string, before: string): Promise<Seal> => ({
+    own: await sealer.seal(text),
+    before,
+  });
+  const write = async <T extends Task | Head>(
+    content: T,
+    text: (content: T) => string,
+    put: (content: T) => Promise<WriteResult>,
+  ): Promise<WriteResult> => {
+    const before = content.seal?.own ?? "";
+    const own = await seal(text({ ...content, seal: { own: "", before } }), before);
+    const result = await put({ ...content, seal: own });
+    return result.kind === "written" ? { ...result, seal: own } : result;
+  };
+  const taskOf = (task: Task) => taskText(task, task.id);
+  const read = async (found: Stored, id: string): Promise<Stored> => {
+    const why = await alteredTask(found.task, id, sealer);
+    if (why) throw new Altered("document_altered", why, found);
+    return found;
+  };
+
+  return {
+    ...store,
+    create: (task) => write(task, taskOf, store.create),
+    replace: (task, seen) => write(task, taskOf, (content) => store.replace(content, seen)),
+    get: async (id) => {
+      const found = await store.get(id);
+      return found && read(found, id);
+    },
+    // One that was altered is left to the next report: what asks for many goes on with the others.
+    due: async (...asked) => {
+      const page = await store.due(...asked);
+      const whys = await Promise.all(page.tasks.map(({ task }) => alteredTask(task, task.id, sealer)));
+      for (const [i, why] of whys.entries())
+        if (why) log("error", "document.altered", { task: page.tasks[i]?.task.id ?? "", reason: why });
+      return { ...page, tasks: page.tasks.filter((_, i) => !whys[i]) };
+    },
+    getHead: async (taskId) => {
+      const found = await store.getHead(taskId);
+      const why = found && (await alteredHead(found.head, taskId, sealer));
+      if (why) throw new Altered("journal_altered", why, found as StoredHead);
+      return found;
+    },
+    putHead: (head, seen) => write(head, headText, (content) => store.putHead(content, seen)),
+  };
+}
+
+/** What shows that a document is not as its last writer left it; undefined where it is. */
+export async function alteredTask(task: Task, key: string, sealer: Sealer): Promise<string | undefined> {
+  if (task.id !== key) return `The document under ${key} is that of task ${String(task.id).slice(0, 200)}`;
+  return unsound(`Task ${key}'s document`, task.seal, taskText(task, key), sealer);
+}
+
+export async function alteredHead(head: Head, taskId: string, sealer: Sealer): Promise<string | undefined> {
+  if (head.taskId !== taskId)
+    return `The journal under ${taskId} is that of task ${String(head.taskId).slice(0, 200)}`;
+  return unsound(`Task ${taskId}'s journal`, head.seal, headText(head), sealer);
+}
+
+async function unsound(
+  what: string,
+  seal: Seal | undefined,
+  text: string,
+  sealer: Sealer,
+): Promise<string | undefined> {
+  if (seal === undefined)
+    return sealer.acceptsUnsealed ? undefined : `${what} has no seal, and PAWL_SEAL_KEY asks for one`;
+  if (typeof seal?.own === "string" && (await sealer.isGenuine(seal.own, text))) return undefined;
+  return `${what} was changed after its last writer sealed it, or sealed with a key that PAWL_SEAL_KEY does not have`;
+}
