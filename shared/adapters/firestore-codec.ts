@@ -107,3 +107,8 @@ export function readCursor(cursor: string): { at: number; id: string } {
 export function isRevision(text: string): boolean {
   return /^\d{1,12}\.\d{9}$/.test(text);
 }
+
+const refuse = async (): Promise<never> => {
+  throw new PawlError("store_refused", "Firestore's order of writes is not asked for yet");
+};
+export const unordered = { position: refuse, changes: refuse, getMany: refuse };

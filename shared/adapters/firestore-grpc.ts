@@ -30,6 +30,7 @@ import {
   SHARDS,
   TASKS,
   toFields,
+  unordered,
 } from "./firestore-codec.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
 import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
@@ -180,6 +181,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         });
         return pageOf(await Promise.all(answers), limit);
       }),
+    ...unordered,
     getHead: (taskId) =>
       ask(`Reading the journal of ${taskId}`, async () => {
         const found = await heads.doc(taskId).get();

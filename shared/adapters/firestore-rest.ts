@@ -18,6 +18,7 @@ import {
   recordFields,
   TASKS,
   toFields,
+  unordered,
 } from "./firestore-codec.ts";
 import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
 import {
@@ -139,6 +140,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       );
       return pageOf(await Promise.all(answers), limit);
     },
+    ...unordered,
     getHead: async (taskId) => {
       const found = await read(`Reading the journal of ${taskId}`, headPath(taskId));
       if (!found) return undefined;

@@ -1,8 +1,11 @@
+import type { StreamInfo } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { WriteResult } from "../ports/store.ts";
 import type { Picked, Scanned, ScanRange } from "./kv-scan.ts";
 
 export const taskKey = (id: string) => `task.${id}`;
+/** The id that a document's key names. */
+export const taskIdOf = (key: string) => key.slice(taskKey("").length);
 export const headKey = (id: string) => `journal.${id}`;
 export const partKey = (id: string, name: string) => `part.${id}.${name}`;
 export const leaseKey = (id: string) => `lease.${id}`;
@@ -21,6 +24,10 @@ export interface Bucket {
   pick(what: string, keys: readonly string[]): AsyncGenerator<Picked>;
   /** Removes the messages themselves, as a marker would stay for ever; those up to a revision. Says how many. */
   purge(what: string, filter: string, upTo?: number): Promise<number>;
+  /** Of the bucket's stream, by its leader. */
+  info(what: string): Promise<StreamInfo>;
+  /** The revision of the last value of these keys, or of the marker that one was deleted, by the leader; 0 without any. */
+  lastOf(what: string, filter: string): Promise<number>;
   /** When the first value of that revision or a later one was written, by the server's clock. */
   writtenFrom(what: string, revision: number): Promise<number | undefined>;
 }

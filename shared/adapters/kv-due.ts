@@ -2,7 +2,8 @@ import type { DuePage, Stored, TaskStore, WriteResult } from "../ports/store.ts"
 import type { Task } from "../task/document.ts";
 import { ORPHAN_AFTER, sweepAt } from "../task/sweep.ts";
 import type { Bucket } from "./kv-bucket.ts";
-import { MOST_CHARS, taskKey } from "./kv-bucket.ts";
+import { MOST_CHARS, taskIdOf, taskKey } from "./kv-bucket.ts";
+import { foundAt } from "./kv-changes.ts";
 
 /** One for each state: a writer that dies before its document leaves the hint of the state that the task is still in. */
 const dueKey = (agent: string, state: string, id: string) => `due.${agent}.${state}.${id}`;
@@ -72,14 +73,16 @@ export function dueIndex(bucket: Bucket) {
     for await (const { keys, found } of bucket.pick(what, [...hints.keys()])) {
       for (const key of keys) {
         const value = found.get(key);
-        const text = value?.text();
-        const task = text === undefined ? undefined : (JSON.parse(text) as Task);
+        const there = value && foundAt(taskIdOf(key), value.revision, value.text());
+        // Its entries are kept: somebody may mend it.
+        if (there && "unreadable" in there) continue;
+        const task = there?.task;
         for (const entry of hints.get(key) ?? []) entry.leadsNowhere = entry.isOld && !leads(entry, task);
         const at = task && sweepAt(task);
         const isDue = task?.state === state && at !== undefined && at > after && at <= until;
-        if (!value || !task || !isDue || isFull()) continue;
-        tasks.push({ task, revision: String(value.revision) });
-        chars += text?.length ?? 0;
+        if (!there || !isDue || isFull()) continue;
+        tasks.push({ task: there.task, revision: there.revision });
+        chars += value?.bytes ?? 0;
       }
       if (isFull()) break;
     }

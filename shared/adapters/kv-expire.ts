@@ -1,6 +1,7 @@
 import type { Revision, StoredRecord, TaskStore, WriteResult } from "../ports/store.ts";
 import { isTaskId } from "../task/names.ts";
 import { type Bucket, headKey, leaseKey, partKey, taskKey } from "./kv-bucket.ts";
+import { foundAt } from "./kv-changes.ts";
 import type { Scanned } from "./kv-scan.ts";
 
 const WHAT = "Removing expired tasks";
@@ -124,8 +125,10 @@ async function documentsOf(
   const ids = new Set(batch.map(({ key }) => ownerOf(key)).filter(isTaskId));
   for await (const { found } of bucket.pick(WHAT, [...ids].map(taskKey))) {
     for (const { key, revision, text } of found.values()) {
-      const { expiresAt } = JSON.parse(text()) as { expiresAt?: number };
-      documents.set(ownerOf(key), { revision, ...(expiresAt !== undefined && { expiresAt }) });
+      const there = foundAt(ownerOf(key), revision, text());
+      // What can't be read stays, whatever it is.
+      const hasEnded = "task" in there && "expiresAt" in there.task;
+      documents.set(ownerOf(key), { revision, ...(hasEnded && { expiresAt: there.task.expiresAt }) });
     }
   }
   return documents;

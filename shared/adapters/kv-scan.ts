@@ -8,14 +8,18 @@ export interface Scanned {
   readonly writtenAt: number;
   readonly readAt: number;
   readonly bytes: number;
+  /** The key was deleted, and this says so. */
+  readonly isMarker: boolean;
   text(): string;
 }
 
 export interface ScanRange {
   readonly from?: number;
   readonly to?: number;
-  /** No texts. Keys that were deleted are among them: their markers are there. */
+  /** No texts, and with markers. */
   readonly keysOnly?: boolean;
+  /** Keys that were deleted are among them: their markers are there. */
+  readonly markers?: boolean;
   /** So many are wanted at most. */
   readonly limit?: number;
 }
@@ -28,7 +32,7 @@ export interface Reading {
 }
 
 /** Read at once: few at first, and as many as this much text allows when it is known how long they are. */
-const FIRST = 16;
+export const FIRST = 16;
 const MOST = 5_000;
 const MOST_BYTES = 16_000_000;
 /** What a message without a text takes. */
@@ -36,9 +40,9 @@ const OVERHEAD = 1_000;
 /** So often nothing may come of what the server says is there: it may have been written anew, further on. */
 const SILENT = 3;
 /** So many keys are asked for at once: the server compares each with each when it is asked. */
-const MOST_KEYS = 128;
+export const MOST_KEYS = 128;
 
-const fitting = (count: number, bytes: number, most: number) =>
+export const fitting = (count: number, bytes: number, most: number) =>
   Math.max(1, Math.min(most, Math.floor((MOST_BYTES * count) / (bytes + OVERHEAD * count))));
 
 /**
@@ -97,7 +101,7 @@ interface Page {
 async function page(
   { js, bucket }: Reading,
   filters: readonly string[],
-  { to = Number.MAX_SAFE_INTEGER, keysOnly = false }: ScanRange,
+  { to = Number.MAX_SAFE_INTEGER, keysOnly = false, markers = keysOnly }: ScanRange,
   from: number,
   size: number,
 ): Promise<Page> {
@@ -123,13 +127,15 @@ async function page(
       count++;
       bytes += message.data.length;
       next = message.info.pending > 0 ? message.seq + 1 : undefined;
-      if (!keysOnly && message.headers?.has("KV-Operation")) continue;
+      const isMarker = message.headers?.has("KV-Operation") ?? false;
+      if (isMarker && !markers) continue;
       found.push({
         key: message.subject.slice(prefix.length),
         revision: message.seq,
         writtenAt: message.info.timestampNanos / 1_000_000,
         readAt,
         bytes: message.data.length,
+        isMarker,
         text: () => message.string(),
       });
     }

@@ -1,12 +1,13 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager, type MsgRequest } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { Revision, TaskFilter, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Revision, TaskFilter, TaskPage, TaskStore, Unread, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, PawlError } from "../task/errors.ts";
-import type { Head } from "../task/journal.ts";
 import type { Settings } from "../task/settings.ts";
-import { type Bucket, headKey, MOST_CHARS, partKey, recordKey, taskKey } from "./kv-bucket.ts";
+import { readHead, readTask } from "../task/shape.ts";
+import { type Bucket, headKey, MOST_CHARS, partKey, recordKey, taskIdOf, taskKey } from "./kv-bucket.ts";
+import { changeReader, foundAt, manyReader } from "./kv-changes.ts";
 import { dueIndex } from "./kv-due.ts";
 import { expirer } from "./kv-expire.ts";
 import { leaseRegister, type Texts } from "./kv-lease.ts";
@@ -53,12 +54,16 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       ),
   };
 
-  const get = (id: string) =>
-    ask(`Reading task ${id}`, async () => {
-      const entry = await bucket.get(taskKey(id));
-      return entry?.operation === "PUT"
-        ? { task: entry.json<Task>(), revision: String(entry.revision) }
-        : undefined;
+  const textOf = (id: string) => texts.get(`Reading task ${id}`, taskKey(id));
+
+  const message = (what: string, query: MsgRequest) =>
+    ask(what, async () => {
+      try {
+        return (await jsm.streams.getMessage(`KV_${name}`, query)) ?? undefined;
+      } catch (error) {
+        if (apiCode(error) === NO_MESSAGE) return undefined;
+        throw error;
+      }
     });
 
   const kv: Bucket = {
@@ -73,18 +78,14 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       const purge = () => jsm.streams.purge(`KV_${name}`, { filter: `$KV.${name}.${filter}`, ...seq });
       return (await ask(what, purge)).purged;
     },
-    writtenFrom: (what, seq) =>
-      ask(what, async () => {
-        try {
-          // The server knows it; the client's type leaves it out.
-          const query = { seq, next_by_subj: ">" } as { seq: number };
-          const first = await jsm.streams.getMessage(`KV_${name}`, query);
-          return first ? Date.parse(first.timestamp) : undefined;
-        } catch (error) {
-          if (apiCode(error) === NO_MESSAGE) return undefined;
-          throw error;
-        }
-      }),
+    info: (what) => ask(what, () => jsm.streams.info(`KV_${name}`)),
+    lastOf: async (what, filter) =>
+      (await message(what, { last_by_subj: `$KV.${name}.${filter}` }))?.seq ?? 0,
+    writtenFrom: async (what, seq) => {
+      // The server knows it; the client's type leaves it out.
+      const first = await message(what, { seq, next_by_subj: ">" } as { seq: number });
+      return first && Date.parse(first.timestamp);
+    },
   };
   const { indexed, due } = dueIndex(kv);
 
@@ -100,9 +101,6 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     return piece;
   };
 
-  const lastRevision = async (what: string) =>
-    (await ask(what, () => jsm.streams.info(`KV_${name}`))).state.last_seq;
-
   const getRecord: TaskStore["getRecord"] = (name) => texts.get(`Reading record ${name}`, recordKey(name));
   const putRecord: TaskStore["putRecord"] = (name, text, seen) =>
     texts.put(`Writing record ${name}`, recordKey(name), text, seen);
@@ -111,7 +109,10 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     name: `NATS KV ${name}`,
     // Each list makes the server count the whole bucket: few large pages are better than many small ones.
     pageSize: 5_000,
-    get,
+    get: async (id) => {
+      const found = await textOf(id);
+      return found && { task: readTask(found.text, id, found.revision), revision: found.revision };
+    },
     create: (task) =>
       indexed(task, () =>
         put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task))),
@@ -132,8 +133,14 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor))
         throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
       const what = "Listing tasks";
-      const end = cursor === undefined ? await lastRevision(what) : Number(cursor) - 1;
+      const end = cursor === undefined ? (await kv.info(what)).state.last_seq : Number(cursor) - 1;
       const tasks: Task[] = [];
+      const unreadable: Unread[] = [];
+      const pageOf = (cursor?: string): TaskPage => ({
+        tasks,
+        ...(cursor !== undefined && { cursor }),
+        ...(unreadable.length > 0 && { unreadable }),
+      });
       let seen = 0;
       let chars = 0;
       for (let to = end, size = limit; to > 0; ) {
@@ -145,34 +152,31 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
           continue;
         }
         for (const entry of piece.reverse()) {
-          const task = JSON.parse(entry.text()) as Task;
+          const found = foundAt(taskIdOf(entry.key), entry.revision, entry.text());
           chars += entry.text().length;
-          if (isListed(task, filter)) tasks.push(task);
+          if ("unreadable" in found) unreadable.push({ key: found.key, why: found.unreadable });
+          else if (isListed(found.task, filter)) tasks.push(found.task);
           if (tasks.length === limit || ++seen === MOST_SEEN || chars > MOST_CHARS)
-            return { tasks, cursor: String(entry.revision) };
+            return pageOf(String(entry.revision));
         }
         to = from - 1;
         size *= 2;
       }
-      return { tasks };
+      return pageOf();
     },
-    getHead: (taskId) =>
-      ask(`Reading the journal of ${taskId}`, async () => {
-        const entry = await bucket.get(headKey(taskId));
-        return entry?.operation === "PUT"
-          ? { head: entry.json<Head>(), revision: String(entry.revision) }
-          : undefined;
-      }),
+    ...changeReader(kv),
+    getMany: manyReader(textOf),
+    getHead: async (taskId) => {
+      const found = await texts.get(`Reading the journal of ${taskId}`, headKey(taskId));
+      return found && { head: readHead(found.text, taskId, found.revision), revision: found.revision };
+    },
     putHead: (head, seen) =>
       texts.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), JSON.stringify(head), seen),
     putPart: async (taskId, name, text) => {
       await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
     },
-    getPart: (taskId, name) =>
-      ask(`Reading a part of ${taskId}`, async () => {
-        const entry = await bucket.get(partKey(taskId, name));
-        return entry?.operation === "PUT" ? entry.string() : undefined;
-      }),
+    getPart: async (taskId, name) =>
+      (await texts.get(`Reading a part of ${taskId}`, partKey(taskId, name)))?.text,
     removeParts: async (taskId, isOld) => {
       const what = `Removing parts of ${taskId}`;
       const all = kv.scan(what, [partKey(taskId, "*")], { keysOnly: true });

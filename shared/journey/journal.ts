@@ -2,7 +2,7 @@ import type { Revision, StoredHead, WriteResult } from "../ports/store.ts";
 import { plus } from "../task/cost.ts";
 import type { Running, Task } from "../task/document.ts";
 import { wasCutShort } from "../task/ends.ts";
-import { Altered, isPawlError, PawlError } from "../task/errors.ts";
+import { Altered, isPawlError, isUnsound, PawlError } from "../task/errors.ts";
 import {
   type Entry,
   emptyHead,
@@ -124,7 +124,7 @@ export async function openJournal(
 export async function journalCount({ id, createdAt }: Task, guard: Guard, deps: Deps): Promise<number> {
   const found = await persist(id, guard, deps, () => deps.store.getHead(id)).catch((error: unknown) => {
     // One that was altered shows no progress: whoever opens it says so.
-    if (isPawlError(error, "journal_altered")) return undefined;
+    if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
     throw error;
   });
   return found?.head.born === createdAt ? found.head.count : 0;

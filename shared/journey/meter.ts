@@ -48,7 +48,17 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
   };
 }
 
-const READS = ["get", "due", "list", "getHead", "getPart", "getRecord"] as const;
+const READS = [
+  "get",
+  "getMany",
+  "due",
+  "list",
+  "position",
+  "changes",
+  "getHead",
+  "getPart",
+  "getRecord",
+] as const;
 const WRITES = ["create", "replace", "putHead", "putPart", "removeParts", "expire", "putRecord"] as const;
 
 /** The same store, which counts what it is asked and how long that takes. */

@@ -14,7 +14,16 @@ export interface Pace {
 }
 
 /** What may be asked twice. Heads are not among them: whoever reads a journal counts the tries. */
-const REPEATABLE: ReadonlySet<string> = new Set(["get", "list", "getPart", "putPart", "getRecord"]);
+const REPEATABLE: ReadonlySet<string> = new Set([
+  "get",
+  "getMany",
+  "list",
+  "position",
+  "changes",
+  "getPart",
+  "putPart",
+  "getRecord",
+]);
 
 export function paceOf(deps: Deps, stop: AbortSignal, mostCalls = Number.POSITIVE_INFINITY): Pace {
   let calls = 0;

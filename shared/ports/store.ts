@@ -1,4 +1,4 @@
-import type { Running, State, Task } from "../task/document.ts";
+import type { Millis, Running, State, Task } from "../task/document.ts";
 import type { Head } from "../task/journal.ts";
 import type { Seal } from "../task/seal.ts";
 import type { SweptState } from "../task/sweep.ts";
@@ -31,6 +31,45 @@ export interface TaskPage {
   readonly tasks: readonly Task[];
   /** Where the next page begins; none after the last. */
   readonly cursor?: string;
+  /** What lies between them and can't be read, so that nobody knows whether the filter would let it through. */
+  readonly unreadable?: readonly Unread[];
+}
+
+/** Something under a task's id that can't be read as its document, and why. */
+export interface Unread {
+  readonly key: string;
+  readonly why: string;
+}
+
+/** A place in the order of all writes, and the time: both the server's own, so no writer's clock is in them. */
+export interface Position {
+  readonly cursor: string;
+  readonly now: Millis;
+}
+
+/** What lies under a key, which is its task's id unless somebody put it there. */
+export type Found =
+  | {
+      readonly key: string;
+      readonly revision: Revision;
+      readonly task: Task;
+      /** What queries look for and the document says otherwise: they find it where it is not, or not at all. */
+      readonly differs?: string;
+    }
+  | {
+      readonly key: string;
+      readonly revision: Revision;
+      /** Why it can't be read. */
+      readonly unreadable: string;
+    };
+
+export interface ChangePage {
+  /** Each once, as it is now. */
+  readonly documents: readonly Found[];
+  /** Where to go on from, also after the last page: what is written from then on comes next. */
+  readonly cursor: string;
+  /** The end was reached, as it was when the page was asked for. */
+  readonly isLast: boolean;
 }
 
 export interface DuePage {
@@ -58,6 +97,8 @@ export type Claim = Pick<Running, "id" | "createdAt" | "fence" | "token">;
  * there is `attest`.
  * Every method throws `store_unavailable` when it can't tell whether the store did what was asked,
  * and `store_refused` when it certainly did not and asking again won't help.
+ * What lies there and is no document throws `Unreadable` where it was asked for by its id, and nowhere else: one bad
+ * document must not stop whoever looks at many.
  */
 export interface TaskStore {
   /** For people: which store this is, and where. */
@@ -85,6 +126,22 @@ export interface TaskStore {
    * with a cursor to go on from.
    */
   list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage>;
+  position(): Promise<Position>;
+  /**
+   * Documents that were written after a place, the longest ago first; without one, all that there are, in any order. One
+   * that is written while somebody pages through moves to the end and comes again, so going on to the last page misses
+   * none; one may also come again unchanged, at the same revision. A page is never more than may be held at once: it may
+   * be short, or empty, and not the last. After a place in a store that is gone, made anew or set back, all come.
+   *
+   * Firestore finds what it wrote the time into, as every writer of Pawl lets it: a document of an earlier version, or one
+   * that was written past Pawl, comes only among all of them.
+   */
+  changes(after: string | undefined, limit: number): Promise<ChangePage>;
+  /**
+   * What lies under these ids, in their order; undefined where there is nothing. Of many, or large ones, only the first so
+   * many, at least one: ask again for the rest.
+   */
+  getMany(ids: readonly string[]): Promise<readonly (Found | undefined)[]>;
   getHead(taskId: string): Promise<StoredHead | undefined>;
   /** Guarded like a task. Without a revision seen: only if there is none. */
   putHead(head: Head, seen?: Revision): Promise<WriteResult>;

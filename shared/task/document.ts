@@ -76,7 +76,7 @@ export interface Meta {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-interface Common {
+export interface Common {
   readonly v: 1;
   readonly id: string;
   readonly agent: string;

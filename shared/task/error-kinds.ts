@@ -99,6 +99,12 @@ export const errorKinds = {
     meaning: "A task's document would pass what the store can hold (1 MiB).",
     remedy: "Keep large values elsewhere and pass a reference.",
   },
+  document_unreadable: {
+    disposition: "fail",
+    meaning: "What the store has under a task's id, or as its journal, is no document of Pawl's.",
+    remedy:
+      "Find out who wrote it. Restore it from a backup, or remove it; the message names the id and what is wrong.",
+  },
   journal_altered: {
     disposition: "fail",
     meaning:

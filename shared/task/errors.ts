@@ -60,7 +60,27 @@ export class Altered extends PawlError {
 
 /** A document that can't be acted upon: it can't be read, or is not as its last writer left it. */
 export function isUnsound(error: unknown): error is PawlError {
-  return isPawlError(error, "document_altered");
+  return isPawlError(error, "document_altered") || isPawlError(error, "document_unreadable");
+}
+
+/** What the store has under a key, and nobody can read as a document of ours. */
+export class Unreadable extends PawlError {
+  override readonly name = "Unreadable";
+  /** The id that it lies under. */
+  readonly key: string;
+  /** What is wrong with it. */
+  readonly why: string;
+  /** As it is stored; empty where there is no text at all. */
+  readonly text: string;
+  /** What a write that mends it must have seen. */
+  readonly revision?: string;
+  constructor(what: string, found: Pick<Unreadable, "key" | "why" | "text" | "revision">) {
+    super("document_unreadable", `${what} can't be read: ${found.why}`);
+    this.key = found.key;
+    this.why = found.why;
+    this.text = found.text;
+    if (found.revision !== undefined) this.revision = found.revision;
+  }
 }
 
 export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {

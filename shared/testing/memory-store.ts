@@ -41,6 +41,19 @@ export function memoryStore(): TaskStore {
       );
       return { tasks: found.slice(0, limit) };
     },
+    position: async () => ({ cursor: String(writes), now: Date.now() }),
+    changes: async (after = "0", limit) => {
+      const written = [...tasks.entries()]
+        .filter(([, { revision }]) => Number(revision) > Number(after))
+        .toSorted(([, a], [, b]) => Number(a.revision) - Number(b.revision));
+      const documents = written.slice(0, limit).map(([key, one]) => ({ key, ...structuredClone(one) }));
+      return { documents, cursor: documents.at(-1)?.revision ?? after, isLast: written.length <= limit };
+    },
+    getMany: async (ids) =>
+      ids.map((key) => {
+        const found = copy(tasks.get(key));
+        return found && { key, ...found };
+      }),
     getHead: async (id) => copy(heads.get(id)),
     putHead: async (head, seen) => put(heads, head.taskId, seen, { head }),
     putPart: async (id, name, text) => void parts.set(`${id}/${name}`, text),

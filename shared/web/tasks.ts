@@ -87,8 +87,9 @@ export async function list(
   );
 }
 
-function summaries(page: TaskPage): JsonObject {
-  return { ...page, tasks: page.tasks.map(summary) };
+/** Without what can't be read: nobody knows whose it is. */
+function summaries({ tasks, cursor }: TaskPage): JsonObject {
+  return { tasks: tasks.map(summary), ...(cursor !== undefined && { cursor }) };
 }
 
 /** A task in a list: without its input, result, journal and history. */

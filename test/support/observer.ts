@@ -27,7 +27,10 @@ function patientStore(store: TaskStore): TaskStore {
   return {
     ...store,
     get: (...args) => patiently(() => store.get(...args)),
+    getMany: (...args) => patiently(() => store.getMany(...args)),
     list: (...args) => patiently(() => store.list(...args)),
+    position: () => patiently(() => store.position()),
+    changes: (...args) => patiently(() => store.changes(...args)),
     getHead: (...args) => patiently(() => store.getHead(...args)),
     getPart: (...args) => patiently(() => store.getPart(...args)),
     getRecord: (...args) => patiently(() => store.getRecord(...args)),

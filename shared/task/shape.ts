@@ -1,0 +1,201 @@
+import type { Cost } from "./cost.ts";
+import type { Common, State, Task } from "./document.ts";
+import { Unreadable } from "./errors.ts";
+import type { Head } from "./journal.ts";
+
+/** Says what is wrong with a value, beginning with where in it: ".at is missing; it should be a time". */
+type Rule = (value: unknown) => string | undefined;
+type Shape<T> = { readonly [F in keyof T]-?: Rule };
+
+const rule =
+  (should: string, fits: (value: unknown) => boolean): Rule =>
+  (value) =>
+    fits(value) ? undefined : ` is ${kindOf(value)}; it should be ${should}`;
+
+/** Further from 1970 than this there are no dates. */
+const LATEST = 8.64e15;
+
+const text = rule("a text", (value) => typeof value === "string");
+const flag = rule("true or false", (value) => typeof value === "boolean");
+const number = rule("a number", Number.isFinite);
+const time = rule("a time", (value) => Number.isFinite(value) && Math.abs(value as number) <= LATEST);
+const object = rule("an object", isObject);
+const one = rule("1", (value) => value === 1);
+const anything: Rule = () => undefined;
+
+const optional =
+  (wanted: Rule): Rule =>
+  (value) =>
+    value === undefined ? undefined : wanted(value);
+
+const listOf =
+  (wanted: Rule): Rule =>
+  (value) => {
+    if (!Array.isArray(value)) return ` is ${kindOf(value)}; it should be a list`;
+    for (let i = 0; i < value.length; i++) {
+      const wrong = wanted(value[i]);
+      if (wrong) return `[${i}]${wrong}`;
+    }
+    return undefined;
+  };
+
+/** With these fields at least: those of a later version are let through. */
+function shape(fields: Readonly<Record<string, Rule>>): Rule {
+  const all = Object.entries(fields);
+  return (value) => {
+    if (!isObject(value)) return object(value);
+    for (const [name, wanted] of all) {
+      const wrong = wanted(value[name]);
+      if (wrong) return `.${name}${wrong}`;
+    }
+    return undefined;
+  };
+}
+
+const cost = shape({
+  turns: number,
+  inputTokens: number,
+  outputTokens: number,
+  usd: number,
+} satisfies Shape<Cost>);
+const failure = shape({ code: text, message: text, stack: optional(text), phase: text });
+const untold = optional(shape({ stamp: text, at: time, tries: number, dueAt: time }));
+const settlement = shape({ queue: text, seq: number, dispatch: number, outcome: text, at: time });
+const historyEntry = shape({
+  at: time,
+  event: text,
+  state: text,
+  fence: number,
+  stamp: text,
+  by: text,
+  note: optional(text),
+});
+
+const COMMON: Shape<Common> = {
+  v: one,
+  id: text,
+  agent: text,
+  lane: number,
+  orderingKey: optional(text),
+  parent: optional(text),
+  meta: optional(
+    shape({
+      owner: optional(text),
+      requestHash: optional(text),
+      msgId: optional(text),
+      labels: optional(object),
+    }),
+  ),
+  input: object,
+  inputHash: text,
+  fence: number,
+  stamp: text,
+  released: flag,
+  lease: number,
+  stopped: optional(shape({ at: time, by: text, execution: number })),
+  needs: optional(number),
+  dispatches: number,
+  attempts: number,
+  executions: number,
+  silentStarts: number,
+  epoch: number,
+  journaled: number,
+  unjournaled: optional(flag),
+  spent: cost,
+  saved: cost,
+  settled: listOf(settlement),
+  settledPages: number,
+  publishDuplicates: shape({
+    window: optional(number),
+    subject: optional(number),
+    document: optional(number),
+    key: optional(number),
+  }),
+  redeliveriesSkipped: number,
+  signals: listOf(shape({ name: text, value: anything, at: time })),
+  cancelRequested: optional(shape({ at: time, by: text })),
+  lastError: optional(failure),
+  history: listOf(historyEntry),
+  createdAt: time,
+  updatedAt: time,
+};
+
+type Own<S extends State> = Omit<Extract<Task, { state: S }>, keyof Common | "state">;
+
+/** What each state has besides. */
+const OWN: { readonly [S in State]: Shape<Own<S>> } = {
+  scheduled: { dueAt: time },
+  dispatched: { queue: text, seq: optional(number), dueAt: optional(time) },
+  running: { queue: text, seq: number, token: text, runner: text, via: text, started: flag, fresh: flag },
+  waiting: { waitingFor: listOf(text), summary: optional(text), dueAt: optional(time), untold },
+  in_doubt: { effect: text, tries: number, untold },
+  completed: { result: anything, expiresAt: time },
+  failed: {
+    error: failure,
+    raw: optional(shape({ base64: text, bytes: number, truncated: flag, subject: text })),
+    expiresAt: time,
+    untold,
+  },
+  cancelled: { expiresAt: time },
+};
+
+const byState = new Map(Object.entries(OWN).map(([state, fields]) => [state, shape(fields)]));
+const state = rule(`one of ${Object.keys(OWN).join(", ")}`, (value) => byState.has(value as string));
+const common = shape({ ...COMMON, state });
+const document: Rule = (value) => common(value) ?? byState.get((value as Task).state)?.(value);
+
+const head = shape({
+  v: one,
+  taskId: text,
+  born: time,
+  epoch: number,
+  fence: number,
+  version: number,
+  stamp: text,
+  count: number,
+  spent: cost,
+  saved: cost,
+  pages: listOf(text),
+  recent: listOf(shape({ kind: text, key: text, when: optional(time) })),
+} satisfies Shape<Head>);
+
+/**
+ * A task's document, checked only as far as nobody who reads it stumbles. Whether what it says is true is not asked, nor
+ * whether its own id is the one that it lies under.
+ */
+export function readTask(json: string, id: string, revision?: string): Task {
+  return read(`Task ${id}'s document`, json, id, document, revision) as Task;
+}
+
+/** A journal's head, likewise. */
+export function readHead(json: string, taskId: string, revision?: string): Head {
+  return read(`The journal of ${taskId}`, json, taskId, head, revision) as Head;
+}
+
+function read(what: string, json: string, key: string, wanted: Rule, revision?: string): unknown {
+  let value: unknown;
+  // What the parser says would quote the text, which is nobody's to see in a log.
+  let why: string | undefined = "it is no JSON";
+  try {
+    value = JSON.parse(json);
+    const wrong = wanted(value);
+    why = wrong && (wrong.startsWith(".") ? wrong.slice(1) : `it${wrong}`);
+  } catch {}
+  if (why === undefined) return value;
+  throw new Unreadable(what, { key, why, text: json, ...(revision !== undefined && { revision }) });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "string"
+    ? "a text"
+    : typeof value === "object"
+      ? "an object"
+      : String(value).slice(0, 40);
+}
