@@ -1,4 +1,5 @@
 import { NO_COST } from "./cost.ts";
+import { countsAfter } from "./counts.ts";
 import type { Dispatched, Failed, Millis, RawMessage, Running, Scheduled, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";
 import type { Mark } from "./events.ts";
@@ -44,6 +45,7 @@ function blank(
     settledPages: 0,
     publishDuplicates: { window: 0, subject: 0, document: 0, key: 0 },
     redeliveriesSkipped: 0,
+    counts: countsAfter({}, { event, state }),
     signals: [],
     history: [{ at: mark.now, event, state, fence, stamp: mark.stamp, by: mark.by }],
     createdAt,

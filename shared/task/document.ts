@@ -1,4 +1,5 @@
 import type { Cost } from "./cost.ts";
+import type { Counts } from "./counts.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Seal } from "./seal.ts";
@@ -124,6 +125,8 @@ export interface Common {
   readonly settledHash?: string;
   readonly publishDuplicates: Readonly<Record<DuplicateLayer, number>>;
   readonly redeliveriesSkipped: number;
+  /** What its history may have forgotten. Without those that are 0; documents of earlier versions have none. */
+  readonly counts?: Partial<Counts>;
   readonly signals: readonly Signal[];
   readonly cancelRequested?: { readonly at: Millis; readonly by: string };
   readonly lastError?: TaskFailure;

@@ -1,3 +1,4 @@
+import { countsAfter, countsWithout, keptCounts } from "./counts.ts";
 import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
 import { closed, ended, explained, handedOff, suspended } from "./endings.ts";
 import { PawlError } from "./errors.ts";
@@ -46,7 +47,8 @@ function written(task: Task, event: { type: string; note?: string; layer?: strin
     ...(note !== undefined && { note: note.slice(0, 300) }),
   };
   const history = [...task.history, entry].slice(-HISTORY_KEPT);
-  return { ...task, stamp: mark.stamp, history, updatedAt: mark.now };
+  const counts = countsAfter(keptCounts(task), entry);
+  return { ...task, stamp: mark.stamp, counts, history, updatedAt: mark.now };
 }
 
 function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
@@ -58,7 +60,12 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "redrive": {
       const { lastError: _, cancelRequested: __, ...kept } = base;
       // Answers belong to the journal that consumed them.
-      const anew = event.fromScratch && { epoch: base.epoch + 1, journaled: 0, signals: [] };
+      const anew = event.fromScratch && {
+        epoch: base.epoch + 1,
+        journaled: 0,
+        counts: countsWithout(keptCounts(task), base.journaled),
+        signals: [],
+      };
       const dispatches = base.dispatches + 1;
       return {
         ...kept,

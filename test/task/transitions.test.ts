@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { submitted } from "../../shared/task/create.ts";
+import { countsOf, NO_COUNTS } from "../../shared/task/counts.ts";
+import { deadLetter, scheduled, submitted } from "../../shared/task/create.ts";
 import type { State, Task, TaskFailure } from "../../shared/task/document.ts";
 import type { TaskEvent } from "../../shared/task/events.ts";
 import { isFinal, transitions } from "../../shared/task/table.ts";
@@ -9,8 +10,8 @@ import { apply } from "../../shared/task/transitions.ts";
 const error: TaskFailure = { code: "fatal", message: "x", phase: "handler" };
 let stamps = 0;
 const mark = (now = 1_000) => ({ now, stamp: `s${stamps++}`, by: "r" });
-const fresh = () =>
-  submitted({ id: "t", agent: "a", lane: 0, input: {}, inputHash: "h", at: 1, stamp: "s", by: "c" }, "Q");
+const envelope = { id: "t", agent: "a", lane: 0, input: {}, inputHash: "h", at: 1, stamp: "s", by: "c" };
+const fresh = () => submitted(envelope, "Q");
 
 /** One event of each kind, with whatever it carries made up. */
 const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
@@ -245,6 +246,57 @@ describe("whatever happens, in whatever order", () => {
       apply(before, event, mark());
       expect(before).toEqual(copy);
     });
+  });
+});
+
+describe("what a task counts of itself", () => {
+  const long = fc.array(arbitrary, { minLength: 150, maxLength: 400 });
+  const retries = new Set(["retry", "hold"]);
+  const suspensions = new Set(["sleep", "wait", "doubt"]);
+
+  test("is every event of its kind, however many its history has forgotten", () => {
+    let longest = 0;
+    fc.assert(
+      fc.property(long, (events) => {
+        const expected = { ...NO_COUNTS, writes: 1 };
+        walk(events, (before, event, after) => {
+          expected.writes++;
+          if (retries.has(event.type)) expected.retries++;
+          if (event.type === "takeover") expected.takeovers++;
+          if (event.type === "handOff") expected.handOffs++;
+          if (suspensions.has(event.type)) expected.suspensions++;
+          if (before.state !== "failed" && after.state === "failed") expected.failed++;
+          expect(countsOf(after)).toEqual(expected);
+          longest = Math.max(longest, expected.writes);
+        });
+      }),
+      { numRuns: 200 },
+    );
+    expect(longest).toBeGreaterThan(48);
+  });
+
+  test("begins with its first write, and keeps only what is not 0", () => {
+    expect(fresh().counts).toEqual({ writes: 1 });
+    expect(scheduled(envelope, 9).counts).toEqual({ writes: 1 });
+    const carrier = { queue: "Q", seq: 1, dispatch: 1 };
+    expect(deadLetter(envelope, carrier, error, 99, mark()).counts).toEqual({ writes: 1, failed: 1 });
+  });
+
+  test("is what its history still shows in a document of an earlier version, and goes on from there", () => {
+    always((before, event) => {
+      const { counts: _, ...earlier } = before;
+      if (before.history[0]?.event !== "submit") return;
+      expect(countsOf(earlier as Task)).toEqual(countsOf(before));
+      expect(apply(earlier as Task, event, mark()).counts).toEqual(apply(before, event, mark()).counts);
+    });
+  });
+
+  test("keeps the entries of a journal that a redrive leaves behind", () => {
+    const letter = deadLetter(envelope, { queue: "Q", seq: 1, dispatch: 1 }, error, 99, mark());
+    const again = (task: Task, fromScratch: boolean) =>
+      apply({ ...task, journaled: 3 }, { type: "redrive", queue: "Q", fromScratch }, mark());
+    expect(again(letter, true)).toMatchObject({ journaled: 0, counts: { discarded: 3 } });
+    expect(again(letter, false)).toMatchObject({ journaled: 3, counts: { writes: 2, failed: 1 } });
   });
 });
 
