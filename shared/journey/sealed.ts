@@ -1,6 +1,6 @@
 import type { Log } from "../ports/log.ts";
 import type { Sealer } from "../ports/sealer.ts";
-import type { Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
+import type { Found, Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
 import { Altered } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
@@ -31,6 +31,10 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
     if (why) throw new Altered("document_altered", why, found);
     return found;
   };
+  const checked = async (found: Found): Promise<Found> => {
+    const altered = "task" in found ? await alteredTask(found.task, found.key, sealer) : undefined;
+    return altered ? { ...found, altered } : found;
+  };
 
   return {
     ...store,
@@ -48,6 +52,12 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
         if (why) log("error", "document.altered", { task: page.tasks[i]?.task.id ?? "", reason: why });
       return { ...page, tasks: page.tasks.filter((_, i) => !whys[i]) };
     },
+    changes: async (...asked) => {
+      const page = await store.changes(...asked);
+      return { ...page, documents: await Promise.all(page.documents.map(checked)) };
+    },
+    getMany: async (ids) =>
+      Promise.all((await store.getMany(ids)).map((found) => (found ? checked(found) : undefined))),
     getHead: async (taskId) => {
       const found = await store.getHead(taskId);
       const why = found && (await alteredHead(found.head, taskId, sealer));

@@ -55,6 +55,8 @@ export type Found =
       readonly task: Task;
       /** What queries look for and the document says otherwise: they find it where it is not, or not at all. */
       readonly differs?: string;
+      /** What shows that another hand changed it, where the store seals. */
+      readonly altered?: string;
     }
   | {
       readonly key: string;

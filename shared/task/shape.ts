@@ -1,7 +1,9 @@
 import type { Cost } from "./cost.ts";
+import { NO_COUNTS } from "./counts.ts";
 import type { Common, State, Task } from "./document.ts";
 import { Unreadable } from "./errors.ts";
 import type { Head } from "./journal.ts";
+import type { Seal } from "./seal.ts";
 
 /** Says what is wrong with a value, beginning with where in it: ".at is missing; it should be a time". */
 type Rule = (value: unknown) => string | undefined;
@@ -71,6 +73,12 @@ const historyEntry = shape({
   note: optional(text),
 });
 
+/** Those that are 0 are left out. */
+const countsShape = shape(
+  Object.fromEntries(Object.keys(NO_COUNTS).map((name) => [name, optional(number)])),
+);
+const seal = optional(shape({ own: text, before: text } satisfies Shape<Seal>));
+
 const COMMON: Shape<Common> = {
   v: one,
   id: text,
@@ -103,8 +111,10 @@ const COMMON: Shape<Common> = {
   unjournaled: optional(flag),
   spent: cost,
   saved: cost,
+  counts: optional(countsShape),
   settled: listOf(settlement),
   settledPages: number,
+  settledHash: optional(text),
   publishDuplicates: shape({
     window: optional(number),
     subject: optional(number),
@@ -118,6 +128,7 @@ const COMMON: Shape<Common> = {
   history: listOf(historyEntry),
   createdAt: time,
   updatedAt: time,
+  seal,
 };
 
 type Own<S extends State> = Omit<Extract<Task, { state: S }>, keyof Common | "state">;
@@ -157,6 +168,7 @@ const head = shape({
   saved: cost,
   pages: listOf(text),
   recent: listOf(shape({ kind: text, key: text, when: optional(time) })),
+  seal,
 } satisfies Shape<Head>);
 
 /**
