@@ -71,7 +71,7 @@ export class SeenHashes {
 }
 
 /** 32 bits of a text by MurmurHash3, a character at a time; another seed is another hash. */
-function mixed(text: string, seed: number): number {
+export function mixed(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) {
     const piece = Math.imul(text.charCodeAt(i), 0xcc9e2d51);
