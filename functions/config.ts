@@ -43,6 +43,13 @@ export interface Config {
   readonly model?: { readonly apiKey: string; readonly baseUrl?: string };
 }
 
+/** Which documents these are, however they are reached: a queue belongs to one store. */
+export function storeIdentity({ settings, store, project, emulatorHost }: Config): string {
+  const { namespace } = settings;
+  if (store === "nats-kv") return `nats-kv:${namespace}`;
+  return `${emulatorHost ? "firestore-emulator" : "firestore"}:${project}:${namespace}`;
+}
+
 /** Variables that are not read here but are Pawl's own. */
 const OTHERS =
   /^PAWL_(STORE|NAMESPACE|AGENTS_DIR|NATS_SERVER|CHROMIUM|RUN_SECRET|WAKE_URL|TIME_LIMIT|WEBHOOK_URL|WEBHOOK_SECRET|CORS_ORIGIN|RATE_LIMIT|PRICES|SEAL_KEY|DRILL_\w+|DEMO_\w+)$/;

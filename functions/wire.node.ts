@@ -19,7 +19,7 @@ import { systemClock } from "../shared/ports/clock.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { messageOf, PawlError } from "../shared/task/errors.ts";
-import type { Config } from "./config.ts";
+import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
 import { waker } from "./wake.ts";
 import { watchNats } from "./watch.ts";
@@ -36,7 +36,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
   const nc = await connectNats(config);
   try {
     // First: it refuses a server that is too old before anything is asked of it.
-    const bus = await jetstreamBus(nc, settings);
+    const bus = await jetstreamBus(nc, settings, storeIdentity(config));
     void watchNats(nc, log);
     const plain = await openStore(config, nc, log);
     const meter = storeMeter(plain, log);

@@ -7,6 +7,7 @@ import { counters } from "../shared/task/counters.ts";
 import { showDuration } from "../shared/task/duration.ts";
 import { errorKinds } from "../shared/task/errors.ts";
 import { findingKinds } from "../shared/task/findings.ts";
+import { type QueueField, queueFields } from "../shared/task/queue-fields.ts";
 import { defaults, settingRules, settingVariables, takeoverWait, timing } from "../shared/task/settings.ts";
 import { type Transition, transitions } from "../shared/task/table.ts";
 
@@ -106,12 +107,24 @@ function findings(): string {
   );
 }
 
+function fields(): string {
+  return table(
+    ["field", "of the", "what a difference can cost", "`queue_unsafe`"],
+    Object.entries<QueueField>(queueFields).map(([name, { of, cost, danger }]) => [
+      `\`${name}\``,
+      of,
+      cost,
+      danger.when,
+    ]),
+  );
+}
+
 const parts: Record<string, Record<string, () => string>> = {
   "docs/lifecycle.md": { diagram, events },
   "docs/errors.md": { errors },
   "docs/settings.md": { variables, times, checks },
   "docs/api.md": { counters: counted },
-  "docs/operator.md": { findings },
+  "docs/operator.md": { findings, fields },
 };
 
 const stale: string[] = [];

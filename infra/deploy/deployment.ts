@@ -1,5 +1,5 @@
 import { relative, resolve } from "node:path";
-import { configFrom, type Env } from "../../functions/config.ts";
+import { type Config, configFrom, type Env, storeIdentity } from "../../functions/config.ts";
 import { connectNats } from "../../functions/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
 import { PawlError } from "../../shared/task/errors.ts";
@@ -94,18 +94,22 @@ export async function deploy(
 }
 
 /** Contradictions are found here, not by a function that fails at night. Placeholders may stay for a dry run. */
-function checkSettings({ settings, secrets, source }: Platform, dryRun: boolean): string[] {
+function checkSettings(platform: Platform, dryRun: boolean): string[] {
+  const { settings, source } = platform;
   const placeholders = Object.entries(settings)
     .filter(([, value]) => /\bexample\.com\b|^your-/.test(value ?? ""))
     .map(([name, value]) => `${name} in ${source} is still the placeholder ${value}`);
   if (placeholders.length > 0 && !dryRun) {
     throw new PawlError("setting_invalid", `${placeholders.join("\n")}\nWrite your own there`);
   }
-  configFrom({
-    ...settings,
-    ...Object.fromEntries(secrets.map((name) => [name, STAND_IN[name] ?? "x".repeat(32)])),
-  });
+  configOf(platform);
   return placeholders;
+}
+
+/** As the function will read it, but for its secrets. */
+function configOf({ settings, secrets }: Platform): Config {
+  const there = Object.fromEntries(secrets.map((name) => [name, STAND_IN[name] ?? "x".repeat(32)]));
+  return configFrom({ ...settings, ...there });
 }
 
 /** A reconciliation that needs longer than one invocation, or is cut off, goes on when it is woken. */
@@ -126,10 +130,11 @@ const STAND_IN: Record<string, string> = {
 async function ensureQueues(
   name: string,
   agents: string,
-  { settings }: Platform,
+  platform: Platform,
   { dryRun, ensure }: DeployOptions,
   tell: (line: string) => void,
 ): Promise<void> {
+  const { settings } = platform;
   const { lanes } = (await loadAgent(name, agents)).limits;
   // Who deploys connects with an identity of their own, from their environment.
   const { NATS_URL = settings.NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = process.env;
@@ -149,7 +154,7 @@ async function ensureQueues(
   // No store: the bucket of one that is not used would be created.
   const nc = await connectNats(config);
   await using _ = { [Symbol.asyncDispose]: () => nc.close() };
-  const bus = await jetstreamBus(nc, config.settings);
+  const bus = await jetstreamBus(nc, config.settings, storeIdentity(configOf(platform)));
   for (const queue of queues) {
     const changes = await bus.ensure(queue, "correct");
     tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);

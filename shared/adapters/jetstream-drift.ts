@@ -1,17 +1,9 @@
 import { showDuration } from "../task/duration.ts";
 import { PawlError } from "../task/errors.ts";
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** A field of a stream or consumer that is not as it should be. */
-export interface Difference {
-  readonly field: string;
-  readonly have: unknown;
-  readonly want: unknown;
-}
+import type { FieldDifference, Fields } from "../task/queue-fields.ts";
 
 /** The server leaves out fields that are empty or zero. */
-export function differences(wanted: object, there: Fields): Difference[] {
+export function differences(wanted: object, there: Fields): FieldDifference[] {
   return Object.entries(wanted).flatMap(([field, want]) => {
     const have = there[field];
     const enough = field === "num_replicas" && (have as number) >= (want as number);
@@ -20,29 +12,10 @@ export function differences(wanted: object, there: Fields): Difference[] {
   });
 }
 
-/**
- * Whether healthy tasks of a consumer may lose their holder or become dead letters by this difference: redelivered too
- * soon, given up on too early, or more than one at once. More patience than is asked for is another version's choice.
- */
-export function isUnsafe({ field, have, want }: Difference, wanted: { readonly ack_wait: number }): boolean {
-  switch (field) {
-    case "ack_wait":
-      return Number(have) < Number(want);
-    case "max_deliver":
-      return Number(have) > 0 && Number(have) < Number(want);
-    case "max_ack_pending":
-      return true;
-    // It replaces ack_wait, by one for each delivery.
-    case "backoff":
-      return (have as number[]).some((wait) => wait < wanted.ack_wait);
-    default:
-      return false;
-  }
-}
-
 export function isEmpty(value: unknown): boolean {
   return (
     value === undefined ||
+    value === null ||
     value === 0 ||
     value === "" ||
     value === false ||
@@ -50,7 +23,14 @@ export function isEmpty(value: unknown): boolean {
   );
 }
 
-const NANOS = new Set(["ack_wait", "backoff", "duplicate_window", "inactive_threshold", "max_age"]);
+const NANOS = new Set([
+  "ack_wait",
+  "backoff",
+  "duplicate_window",
+  "inactive_threshold",
+  "max_age",
+  "max_expires",
+]);
 
 export function shown(field: string, value: unknown): string {
   if (NANOS.has(field) && typeof value === "number") return showDuration(value / 1_000_000);
@@ -60,13 +40,13 @@ export function shown(field: string, value: unknown): string {
 }
 
 /** "ack_wait is 1s and should be 30s" */
-export function listed(drift: readonly Difference[]): string {
+export function listed(drift: readonly FieldDifference[]): string {
   return drift
     .map(({ field, have, want }) => `${field} is ${shown(field, have)} and should be ${shown(field, want)}`)
     .join("; ");
 }
 
-export function cannotChange(what: string, drift: readonly Difference[]): PawlError {
+export function cannotChange(what: string, drift: readonly FieldDifference[]): PawlError {
   return new PawlError(
     "queue_drift",
     `${what} can't be made to match: ${listed(drift)}. Drain it and set PAWL_GENERATION one higher, or delete it if it is empty`,

@@ -1,9 +1,10 @@
-import type { JetStreamManager, StoredMsg } from "@nats-io/jetstream";
+import type { ConsumerInfo, JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Advisory, Bus, KeptMessage } from "../ports/bus.ts";
-import { consumerName, type Queue, queueNamed, streamName } from "../task/names.ts";
+import { advisoriesName, consumerName, type Queue, queueNamed, streamName } from "../task/names.ts";
 import type { Settings } from "../task/settings.ts";
-import { advisoriesName, ensureAdvisories } from "./jetstream-queue.ts";
+import { queueDifferences } from "./jetstream-definition.ts";
+import { ensureAdvisories } from "./jetstream-queue.ts";
 import { apiCode, GONE, missing, NO_MESSAGE } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
 
@@ -15,14 +16,16 @@ const AT_ONCE = 16;
 /** A page of messages ends after so much of their data. */
 const MOST_BYTES = 4_000_000;
 
-const millis = (nanos: number | undefined) => (nanos ?? 0) / 1_000_000;
-
 /** The bus for those who look at queues from outside: the dispatcher, the reconciliation, people. */
 export function looks(
   jsm: JetStreamManager,
   link: Link,
   settings: Settings,
-): Pick<Bus, "queues" | "inspect" | "survivors" | "remove" | "advisories" | "forgetAdvisory"> {
+  store: string,
+): Pick<
+  Bus,
+  "queues" | "inspect" | "survivors" | "remove" | "advisories" | "advisoriesSince" | "forgetAdvisory"
+> {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await link(work);
@@ -92,26 +95,21 @@ export function looks(
       const name = streamName(queue);
       const [stream, consumer] = await Promise.all([
         ask(`stream ${name}`, () => jsm.streams.info(name)),
-        ask(`consumer of ${name}`, () => jsm.consumers.info(name, consumerName(queue))),
+        ask(`consumer of ${name}`, () => jsm.consumers.info(name, consumerName(queue))).catch(ifGone),
       ]);
       const { state, config } = stream;
       return {
-        pending: consumer.num_pending,
-        inFlight: consumer.num_ack_pending,
-        redelivered: consumer.num_redelivered,
+        now: Date.parse(stream.ts as string),
+        pending: consumer?.num_pending ?? state.messages,
+        inFlight: consumer?.num_ack_pending ?? 0,
+        redelivered: consumer?.num_redelivered ?? 0,
         ...(state.messages > 0 && { oldestAt: Date.parse(state.first_ts) }),
         messages: state.messages,
         firstSeq: state.first_seq,
         lastSeq: state.last_seq,
         createdAt: Date.parse(stream.created),
-        consumer: {
-          createdAt: Date.parse(consumer.created),
-          delivered: consumer.delivered.stream_seq,
-          ackFloor: consumer.ack_floor.stream_seq,
-          ackWait: millis(consumer.config.ack_wait),
-          maxDeliver: consumer.config.max_deliver ?? -1,
-        },
-        duplicateWindow: millis(config.duplicate_window),
+        ...(consumer && { consumer: consumerOf(consumer) }),
+        differences: queueDifferences(queue, settings, store, config, consumer?.config),
       };
     },
     survivors: async (queue, from, limit) => (await walk(streamName(queue), from, limit)).map(kept),
@@ -121,12 +119,32 @@ export function looks(
       try {
         return (await walk(stream, 1, limit)).map(advisoryOf);
       } catch (error) {
-        if (!GONE.has(apiCode((error as Error).cause) ?? 0)) throw error;
+        ifGone(error);
         await ensureAdvisories(jsm, link, settings);
         return [];
       }
     },
+    advisoriesSince: async () => {
+      const name = advisoriesName(settings);
+      const stream = await ask(`stream ${name}`, () => jsm.streams.info(name)).catch(ifGone);
+      return stream && Date.parse(stream.created);
+    },
     forgetAdvisory: ({ at }) => remove(advisoriesName(settings), at),
+  };
+}
+
+/** Throws what is another error. */
+function ifGone(error: unknown): undefined {
+  if (!GONE.has(apiCode((error as Error).cause) ?? 0)) throw error;
+}
+
+function consumerOf({ created, delivered, ack_floor, paused, config }: ConsumerInfo) {
+  return {
+    createdAt: Date.parse(created),
+    delivered: delivered.stream_seq,
+    ackFloor: ack_floor.stream_seq,
+    // It stays there when the pause is over.
+    ...(paused && config.pause_until && { pausedUntil: Date.parse(config.pause_until) }),
   };
 }
 

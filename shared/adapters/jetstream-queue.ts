@@ -1,121 +1,83 @@
-import {
-  AckPolicy,
-  type ConsumerConfig,
-  DeliverPolicy,
-  DiscardPolicy,
-  type JetStreamManager,
-  ReplayPolicy,
-  RetentionPolicy,
-  StorageType,
-  type StreamConfig,
-} from "@nats-io/jetstream";
-import { nanos } from "@nats-io/nats-core";
+import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
-import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
+import { advisoriesName, consumerName, type Queue, streamName } from "../task/names.ts";
+import { type FieldDifference, type Fields, isUnsafe } from "../task/queue-fields.ts";
 import type { Settings } from "../task/settings.ts";
-import {
-  cannotChange,
-  type Difference,
-  differences,
-  type Fields,
-  isEmpty,
-  isUnsafe,
-  listed,
-  shown,
-} from "./jetstream-drift.ts";
+import { consumerConfig, STORE, streamConfig, streamFields } from "./jetstream-definition.ts";
+import { cannotChange, differences, isEmpty, listed, shown } from "./jetstream-drift.ts";
 import { apiCode, busError } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
 
 const NOT_FOUND = new Set([10014, 10059]);
-
-/** A work queue that loses nothing: no age, no eviction, and at most one message per task. */
-export function streamConfig(queue: Queue, settings: Settings) {
-  return {
-    subjects: [`${subjectPrefix(queue)}*`],
-    retention: RetentionPolicy.Workqueue,
-    storage: StorageType.File,
-    max_age: 0,
-    max_msgs: -1,
-    max_bytes: settings.queueBytes,
-    max_msgs_per_subject: 1,
-    max_msg_size: -1,
-    discard: DiscardPolicy.New,
-    discard_new_per_subject: true,
-    duplicate_window: nanos(settings.duplicateWindow),
-    num_replicas: settings.replicas,
-    // Look-ups must be answered by the leader: a follower may not know yet what was published.
-    allow_direct: false,
-  } satisfies Partial<StreamConfig>;
-}
-
-/** No filter (its cost would grow with the backlog), no backoff (it would replace ack_wait), no inactivity limit. */
-export function consumerConfig(settings: Settings) {
-  return {
-    durable_name: consumerName(settings),
-    ack_policy: AckPolicy.Explicit,
-    deliver_policy: DeliverPolicy.All,
-    replay_policy: ReplayPolicy.Instant,
-    ack_wait: nanos(settings.ackWait),
-    max_deliver: settings.maxDeliver,
-    max_ack_pending: 1,
-    max_waiting: 512,
-    backoff: [] as number[],
-    filter_subject: "",
-    inactive_threshold: 0,
-  } satisfies Partial<ConsumerConfig>;
-}
 
 const STREAM_FIXED = ["retention", "storage"];
 const CONSUMER_FIXED = ["ack_policy", "deliver_policy", "replay_policy", "max_waiting"];
 
 /**
  * Creates what is missing, corrects what differs, reads back and compares. Returns what was changed. Told to create only,
- * it corrects what is unsafe about the consumer all the same.
+ * it corrects what is unsafe about the consumer all the same, and says whose a stream is that says nothing. A stream of
+ * another store is left alone: `store` is where this deployment has its documents.
  */
 export async function ensureQueue(
   jsm: JetStreamManager,
   link: Link,
   queue: Queue,
   settings: Settings,
+  store: string,
   how: "correct" | "create",
 ): Promise<string[]> {
   const name = streamName(queue);
   const runner = consumerName(settings);
-  const all = () => how === "correct";
   const wanted = consumerConfig(settings);
-  const stream = await ensure(link, `stream ${name}`, streamConfig(queue, settings), STREAM_FIXED, all, {
-    read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
-    add: async (config) => (await jsm.streams.add({ name, ...config })).config as unknown as Fields,
-    update: async (config, there) => {
+  const stream = await ensure(link, {
+    what: `stream ${name}`,
+    wanted: { ...streamConfig(queue, settings), [STORE]: store },
+    fixed: STREAM_FIXED,
+    isCorrected: ({ field }) => how === "correct" || field === STORE,
+    read: async () => {
+      const there = streamFields((await jsm.streams.info(name)).config);
+      checkStore(name, there[STORE], store);
+      return there;
+    },
+    add: async ({ [STORE]: owner, ...config }) =>
+      streamFields((await jsm.streams.add({ name, ...config, metadata: { [STORE]: owner } })).config),
+    update: async ({ [STORE]: owner, ...config }, there) => {
       // Copies are never given up: who asks for fewer may only be missing the setting.
       const num_replicas = Math.max(config.num_replicas ?? 1, Number(there.num_replicas));
-      return (await jsm.streams.update(name, { ...config, num_replicas })).config as unknown as Fields;
+      const metadata = owner && { metadata: { ...(there.metadata as object), [STORE]: owner } };
+      return streamFields((await jsm.streams.update(name, { ...config, num_replicas, ...metadata })).config);
     },
   });
-  const consumer = await ensure(
-    link,
-    `consumer ${runner} of ${name}`,
+  const consumer = await ensure(link, {
+    what: `consumer ${runner} of ${name}`,
     wanted,
-    CONSUMER_FIXED,
-    (difference) => all() || isUnsafe(difference, wanted),
-    {
-      read: async () => (await jsm.consumers.info(name, runner)).config as unknown as Fields,
-      add: async (config) => (await jsm.consumers.add(name, sent(config))).config as unknown as Fields,
-      update: async (config) =>
-        (await jsm.consumers.update(name, runner, sent(config))).config as unknown as Fields,
-    },
-  );
+    fixed: CONSUMER_FIXED,
+    isCorrected: (difference, there) =>
+      how === "correct" ||
+      (isUnsafe(difference, there, wanted) && !CONSUMER_FIXED.includes(difference.field)),
+    read: async () => (await jsm.consumers.info(name, runner)).config as unknown as Fields,
+    add: async (config) =>
+      (await jsm.consumers.add(name, { durable_name: runner, ...sent(config) })).config as unknown as Fields,
+    update: async (config) =>
+      (await jsm.consumers.update(name, runner, sent(config))).config as unknown as Fields,
+  });
   return [...stream, ...consumer];
+}
+
+/** Each would take messages whose documents the other has, and make dead letters of them. */
+function checkStore(name: string, owner: unknown, store: string): void {
+  if (owner === undefined || owner === store) return;
+  throw new PawlError(
+    "stores_differ",
+    `stream ${name} belongs to a deployment whose documents are in ${String(owner)}, and this one's are in ${store}. Give one of them another PAWL_NAMESPACE, or correct PAWL_STORE and GOOGLE_CLOUD_PROJECT. If the documents were moved on purpose, drain the queue first, then set PAWL_GENERATION one higher`,
+  );
 }
 
 /** What is unsafe about a consumer, in words; empty where nothing is. */
 export function unsafeDrift(there: Fields, settings: Settings): string {
   const wanted = consumerConfig(settings);
-  return listed(differences(wanted, there).filter((difference) => isUnsafe(difference, wanted)));
+  return listed(differences(wanted, there).filter((one) => isUnsafe(one, there, wanted)));
 }
-
-export const advisoriesName = ({ namespace }: Pick<Settings, "namespace">) =>
-  `${namespace.toUpperCase()}_advisories`;
 
 /** What the server says when it gives up on a message is said once: this keeps it until somebody has dealt with it. */
 export async function ensureAdvisories(
@@ -132,7 +94,11 @@ export async function ensureAdvisories(
     num_replicas: settings.replicas,
     allow_direct: false,
   } satisfies Partial<StreamConfig>;
-  return ensure(link, `stream ${name}`, config, STREAM_FIXED, () => true, {
+  return ensure(link, {
+    what: `stream ${name}`,
+    wanted: config,
+    fixed: STREAM_FIXED,
+    isCorrected: () => true,
     read: async () => (await jsm.streams.info(name)).config as unknown as Fields,
     add: async (wanted) => (await jsm.streams.add({ name, ...wanted })).config as unknown as Fields,
     update: async (wanted) => (await jsm.streams.update(name, wanted)).config as unknown as Fields,
@@ -146,20 +112,19 @@ function sent<Config extends object>(config: Config): Config {
 }
 
 interface Resource<Config> {
+  readonly what: string;
+  readonly wanted: Config;
+  /** Fields that the server does not change. */
+  readonly fixed: readonly string[];
+  isCorrected(difference: FieldDifference, there: Fields): boolean;
   read(): Promise<Fields>;
   add(config: Config): Promise<Fields>;
   update(config: Partial<Config>, there: Fields): Promise<Fields>;
 }
 
-async function ensure<Config extends object>(
-  link: Link,
-  what: string,
-  wanted: Config,
-  fixed: readonly string[],
-  isCorrected: (difference: Difference) => boolean,
-  resource: Resource<Config>,
-): Promise<string[]> {
-  let drift: Difference[] = [];
+async function ensure<Config extends object>(link: Link, resource: Resource<Config>): Promise<string[]> {
+  const { what, wanted, fixed } = resource;
+  let drift: FieldDifference[] = [];
   try {
     const there = await link(() => resource.read()).catch((error: unknown) => {
       if (!NOT_FOUND.has(apiCode(error) ?? 0)) throw error;
@@ -169,7 +134,7 @@ async function ensure<Config extends object>(
       compare(what, wanted, await link(() => resource.add(wanted)));
       return [`created ${what}`];
     }
-    drift = differences(wanted, there).filter(isCorrected);
+    drift = differences(wanted, there).filter((one) => resource.isCorrected(one, there));
     if (drift.length === 0) return [];
     const stuck = drift.filter(({ field }) => fixed.includes(field));
     if (stuck.length > 0) throw cannotChange(what, stuck);

@@ -10,8 +10,8 @@ import { type Msg, headers as makeHeaders, type NatsConnection } from "@nats-io/
 import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage } from "../ports/bus.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../task/names.ts";
+import type { Fields } from "../task/queue-fields.ts";
 import type { Settings } from "../task/settings.ts";
-import type { Fields } from "./jetstream-drift.ts";
 import { headerMap, looks } from "./jetstream-look.ts";
 import { ensureAdvisories, ensureQueue, unsafeDrift } from "./jetstream-queue.ts";
 import { apiCode, busError, GONE, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
@@ -19,8 +19,11 @@ import { type Link, natsLink } from "./nats-link.ts";
 
 const STORE_FAILED = 10077;
 
-/** The bus over a connection that the caller made, by TCP or by WebSocket, and closes. */
-export async function jetstreamBus(nc: NatsConnection, settings: Settings): Promise<Bus> {
+/**
+ * The bus over a connection that the caller made, by TCP or by WebSocket, and closes. `store` names where documents are:
+ * a queue belongs to one store.
+ */
+export async function jetstreamBus(nc: NatsConnection, settings: Settings, store: string): Promise<Bus> {
   const timeout = settings.requestTimeout;
   const js = jetstream(nc, { timeout });
   const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
@@ -29,7 +32,7 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
   return {
     name: `JetStream at ${nc.getServer()}`,
     ensure: async (queue, how = "correct") => {
-      const changes = await ensureQueue(jsm, link, queue, settings, how);
+      const changes = await ensureQueue(jsm, link, queue, settings, store, how);
       return how === "correct" ? [...changes, ...(await ensureAdvisories(jsm, link, settings))] : changes;
     },
     publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
@@ -45,7 +48,7 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings): Prom
       });
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
     },
-    ...looks(jsm, link, settings),
+    ...looks(jsm, link, settings, store),
     announce: ({ agent, id }) => {
       if (!nc.isClosed()) nc.publish(`${settings.namespace}.events.${agent}.${id}`);
     },

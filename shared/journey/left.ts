@@ -1,4 +1,4 @@
-import { messageOf } from "../task/errors.ts";
+import { isPawlError, messageOf } from "../task/errors.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import type { Deps } from "./deps.ts";
 import { ensureQueue } from "./dispatch.ts";
@@ -22,13 +22,18 @@ export async function leftBehind(deps: Deps, name: string, lanes: number): Promi
   }
 }
 
-/** Its consumer was made with the settings of its time. What can't be corrected is drained as it is. */
-export async function correctLeft(deps: Deps, queue: Queue): Promise<void> {
+/**
+ * Its consumer was made with the settings of its time. What can't be corrected is drained as it is. False for a queue
+ * that belongs to another store: its messages would become dead letters.
+ */
+export async function correctLeft(deps: Deps, queue: Queue): Promise<boolean> {
   try {
     for (const change of await ensureQueue(deps, queue, "correct"))
       deps.log("info", "queue.ensured", { change });
+    return true;
   } catch (error) {
     deps.log("warn", "lanes.uncorrected", { queue: streamName(queue), reason: messageOf(error) });
+    return !isPawlError(error, "stores_differ");
   }
 }
 
@@ -44,8 +49,7 @@ export function drainLeft(
   const begin = async (queue: Queue) => {
     const stream = streamName(queue);
     try {
-      await correctLeft(deps, queue);
-      await drain(queue);
+      if (await correctLeft(deps, queue)) await drain(queue);
     } catch (error) {
       // The agent's own lanes go on; this one is tried again at the next look.
       deps.log("warn", "lanes.undrained", { agent: name, queue: stream, reason: messageOf(error) });

@@ -73,6 +73,26 @@ export async function leftQueues(
   return (await Promise.all(infos)).filter(({ messages }) => messages > 0);
 }
 
+/** Messages are there that the consumer neither will deliver nor has under way. */
+export function isStranded({ messages, pending, inFlight }: QueueInfo): boolean {
+  return messages > pending + inFlight;
+}
+
+const LOOKS = 5;
+const LOOK_AGAIN_AFTER = 100;
+
+/**
+ * What a queue says of itself. Its stream and its consumer answer at different moments: of one that is busy, messages
+ * then seem to be stranded. Only what stays so is.
+ */
+export async function inspectCalmly({ bus, clock }: Deps, queue: Queue): Promise<QueueInfo> {
+  for (let looks = 1; ; looks++) {
+    const info = await bus.inspect(queue);
+    if (!isStranded(info) || looks === LOOKS) return info;
+    await clock.sleep(LOOK_AGAIN_AFTER);
+  }
+}
+
 /** Undefined for a queue that does not exist: its agent never ran. */
 function inspected(deps: Deps, queue: Queue): Promise<QueueInfo | undefined> {
   return deps.bus.inspect(queue).catch((error: unknown) => {

@@ -20,6 +20,8 @@ export interface Account {
   readonly maxSettled: Record<string, number>;
   /** Tasks that are not over, by agent and state. */
   readonly live: Record<string, Record<string, number>>;
+  /** How many tasks should have a message in a stream that the plan does not have, by its name. */
+  readonly elsewhere: Record<string, number>;
   readonly lagging: Lagging[];
   /** Of these the ones that are there still: their acks were lost. */
   readonly unacked: { readonly stream: string; readonly seq: number }[];
@@ -39,6 +41,7 @@ export function emptyAccount(plan: Plan): Account {
     findings: NO_FINDINGS,
     maxSettled: {},
     live: {},
+    elsewhere: {},
     lagging: [],
     unacked: [],
     repairs: {},
@@ -70,6 +73,8 @@ export function accountFrom(plan: Plan, text: string, save: string): Account | u
   );
   return {
     ...rest,
+    // One of an earlier version has none.
+    elsewhere: rest.elsewhere ?? {},
     plan,
     books: booksOf(plan, books),
     seen: new SeenHashes(plan.run, wordsOf(decoded(seen))),

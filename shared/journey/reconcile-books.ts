@@ -15,10 +15,17 @@ export function isRewound(info: PlannedQueue["info"], before: NonNullable<Planne
   return info.lastSeq < before.upTo || info.createdAt !== before.createdAt;
 }
 
-/** A book for each queue of the plan: a new one, or as it was kept. */
-export function booksOf({ queues }: Plan, kept: ReadonlyMap<string, KeptBook> = new Map()): Books {
+/**
+ * A book for each queue of the plan: a new one, or as it was kept. Of a stream that is gone, for what was open in it: it
+ * may have been drained before it was deleted.
+ */
+export function booksOf({ queues, gone = [] }: Plan, kept: ReadonlyMap<string, KeptBook> = new Map()): Books {
+  const periods = [
+    ...queues.map((planned) => [planned.stream, periodOf(planned)] as const),
+    ...gone.map(({ stream, before: { upTo, open } }) => [stream, { after: upTo, upTo, open }] as const),
+  ];
   return new Map(
-    queues.map((planned) => [planned.stream, new SequenceBook(periodOf(planned), kept.get(planned.stream))]),
+    periods.map(([stream, period]) => [stream, new SequenceBook(period, kept.get(stream))] as const),
   );
 }
 
@@ -51,7 +58,7 @@ export async function openPage(
     },
   );
   for (const { seq } of found)
-    books.get(stream)?.present(seq, seq <= info.consumer.delivered ? "in_flight" : "queued");
+    books.get(stream)?.present(seq, seq <= (info.consumer?.delivered ?? 0) ? "in_flight" : "queued");
   const last = found.at(-1)?.seq;
   return last === undefined || last >= info.lastSeq
     ? { queue: at + 1, seq: 1 }

@@ -1,4 +1,4 @@
-import type { Settlement, Task } from "../task/document.ts";
+import type { Dispatched, Running, Settlement, Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { countTask, examine, examineJournal } from "../task/examine.ts";
 import { type Finding, type FindingName, found } from "../task/findings.ts";
@@ -10,10 +10,11 @@ import { isFinal } from "../task/table.ts";
 import { type Counting, NO_TALLY } from "../task/tally.ts";
 import { pause } from "./deps.ts";
 import { readJournal } from "./journal.ts";
+import { isStranded } from "./queues.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
-import { hasMessage, isStranded } from "./sweep.ts";
+import { hasMessage } from "./sweep.ts";
 import type { Guard } from "./write.ts";
 
 export interface Looking {
@@ -72,10 +73,12 @@ export function lookingAt(pace: Pace, account: Account): Looking {
     return findings;
   };
 
-  /** Of a task that should have a message. */
+  /** Whether it should have a message, and has had the time to get one. */
+  const isCarried = (task: Task): task is Dispatched | Running =>
+    (task.state === "dispatched" || task.state === "running") && plan.at - task.updatedAt >= 2 * ORPHAN_AFTER;
+
   const carrier = async (task: Task): Promise<Finding[]> => {
-    if (task.state !== "dispatched" && task.state !== "running") return [];
-    if (plan.at - task.updatedAt < 2 * ORPHAN_AFTER) return [];
+    if (!isCarried(task)) return [];
     const info = infos.get(task.queue);
     const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
     // Its message is further back in the queue. A running task's is the one that is under way.
@@ -167,6 +170,8 @@ export function lookingAt(pace: Pace, account: Account): Looking {
     if (!counts) return isPaged;
     account.documents++;
     take(examine(task, plan.at, horizon, plan.since));
+    if (isCarried(task) && !infos.has(task.queue))
+      account.elsewhere[task.queue] = (account.elsewhere[task.queue] ?? 0) + 1;
     if (!isFinal(task)) {
       const states = account.live[task.agent] ?? {};
       account.live[task.agent] = { ...states, [task.state]: (states[task.state] ?? 0) + 1 };

@@ -4,6 +4,7 @@ import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
+import { inspectCalmly } from "./queues.ts";
 import { type Ledger, type Mark, type Past, readLedger } from "./reports.ts";
 
 /** What one reconciliation looks at. Fixed when it begins: one that is killed and goes on makes the same report. */
@@ -15,6 +16,10 @@ export interface Plan {
   readonly since: number;
   readonly queues: readonly PlannedQueue[];
   readonly broken: readonly BrokenQueue[];
+  /** Streams that were there the last time, with something open. None in plans of earlier versions. */
+  readonly gone?: readonly GoneQueue[];
+  /** Since when the server's words are captured, and since when they were the last time. */
+  readonly advisories?: { readonly since?: number | undefined; readonly before?: number | undefined };
   /** All counters then. */
   readonly counts: Readonly<Record<string, number>>;
 }
@@ -24,8 +29,13 @@ export interface BrokenQueue {
   readonly stream: string;
   readonly agent: string;
   readonly why: string;
-  readonly isGone?: boolean;
   readonly before?: Mark;
+}
+
+export interface GoneQueue {
+  readonly stream: string;
+  readonly agent: string;
+  readonly before: Mark;
 }
 
 export interface PlannedQueue {
@@ -46,10 +56,10 @@ export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
     const stream = streamName(queue);
     const before = ledger.marks[stream];
     try {
-      const info = await deps.bus.inspect(queue);
+      const info = await inspectCalmly(deps, queue);
       queues.push({ queue, stream, info, ...(before && { before }) });
     } catch (error) {
-      // Its consumer is gone. What it says of itself next week is not lost: its mark stays.
+      // What it says of itself next week is not lost: its mark stays.
       if (!isPawlError(error, "bus_refused")) throw error;
       broken.push({ stream, agent: queue.agent, why: messageOf(error), ...(before && { before }) });
     }
@@ -59,19 +69,21 @@ export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
   for (let i = 0; i < all.length; i += AT_ONCE) await Promise.all(all.slice(i, i + AT_ONCE).map(look));
   const byName = (a: { stream: string }, b: { stream: string }) => (a.stream < b.stream ? -1 : 1);
   queues.sort(byName);
-  broken.sort(byName);
-  for (const [stream, before] of Object.entries(ledger.marks)) {
-    const isKnown =
-      queues.some((one) => one.stream === stream) || broken.some((one) => one.stream === stream);
+  // Deleted meanwhile, it is one of those that went.
+  const left = new Set(broken.length > 0 ? (await deps.bus.queues()).map(streamName) : []);
+  const unseen = broken.filter(({ stream }) => left.has(stream)).sort(byName);
+  const known = new Set([...queues, ...unseen].map(({ stream }) => stream));
+  // A queue that was drained and retired left nothing open.
+  const gone = Object.entries(ledger.marks).flatMap(([stream, before]) => {
     const agent = queueNamed(stream, deps.settings.namespace)?.agent ?? "";
-    // A queue that was drained and retired left nothing open.
-    if (!isKnown && before.open.length > 0)
-      broken.push({ stream, agent, why: "the stream is gone", isGone: true });
-  }
+    return known.has(stream) || before.open.length === 0 ? [] : [{ stream, agent, before }];
+  });
+  const advisories = { since: await deps.bus.advisoriesSince(), before: ledger.advisoriesSince };
   const at = deps.clock.now();
   const from = ledger.at ?? Math.min(at, ...queues.map(({ info }) => info.createdAt)) - 1;
   const since = ledger.at === undefined ? 0 : ledger.at - SLACK;
-  return { run: uniqueToken(), from, at, since, queues, broken, counts: await readCounts(deps.store) };
+  const counts = await readCounts(deps.store);
+  return { run: uniqueToken(), from, at, since, queues, broken: unseen, gone, advisories, counts };
 }
 
 /** The same period again, between two earlier reconciliations: the last one before `from`, the first one after `to`. */
@@ -85,12 +97,14 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
     const lastSeq = Math.min(info.lastSeq, end?.upTo[stream] ?? info.lastSeq);
     const upTo = Math.min(lastSeq, begin?.upTo[stream] ?? 0);
     const { createdAt, consumer } = info;
-    const before: Mark = { createdAt, consumerCreatedAt: consumer.createdAt, upTo, open: [] };
+    const before: Mark = { createdAt, consumerCreatedAt: consumer?.createdAt ?? 0, upTo, open: [] };
     return { queue, stream, info: { ...info, lastSeq }, before };
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;
   checkKept(first, past, deps);
-  return { ...plan, queues, from: first, at: end?.at ?? plan.at, since: begin ? begin.at - SLACK : 0 };
+  const since = begin ? begin.at - SLACK : 0;
+  // What was open the last time is no part of an earlier period.
+  return { ...plan, queues, gone: [], from: first, at: end?.at ?? plan.at, since };
 }
 
 /** Without the documents of a time its sequences can't be explained any more; they were when it was. */

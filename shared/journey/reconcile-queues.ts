@@ -1,7 +1,9 @@
+import type { QueueInfo } from "../ports/bus.ts";
 import { showDuration } from "../task/duration.ts";
 import { isPawlError } from "../task/errors.ts";
 import type { Finding, FindingName } from "../task/findings.ts";
 import type { Queue } from "../task/names.ts";
+import { type QueueFieldName, queueFields } from "../task/queue-fields.ts";
 import type { Checked, QueueReport } from "../task/report.ts";
 import { showRanges } from "../task/sequences.ts";
 import { redeliveryHorizon, type Settings, SHORTEST_RETENTION } from "../task/settings.ts";
@@ -9,6 +11,7 @@ import { added, type Counting, NO_TALLY, type Tally } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
+import { goneFindings } from "./reconcile-gone.ts";
 import type { PlannedQueue } from "./reconcile-plan.ts";
 
 /** What the streams and consumers say, against what the documents say. */
@@ -32,19 +35,69 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
     // Settled while this ran, it may be newer than what was seen of the stream at first.
     else if (settled > info.lastSeq && settled > (await lastSeqNow(deps, queue)))
       find("stream_rewound", `documents settled its sequence ${settled}, and it has ${info.lastSeq}`);
-    if (before && before.consumerCreatedAt !== info.consumer.createdAt)
-      find("consumer_recreated", `made anew at ${iso(info.consumer.createdAt)}`);
     const stranded = info.messages - info.pending - info.inFlight;
     if (stranded > 0)
       find("stranded", `${stranded} of its ${info.messages} messages are neither pending nor in flight`);
-    if (queue.generation < deps.settings.generation && info.messages > 0)
-      find("old_generation", `${info.messages} messages are left in generation ${queue.generation}`);
-    for (const { what, is, should, ok } of checksOf(planned, deps.settings))
-      if (!ok) find("queue_differs", `${what} is ${is} and should be ${should}`, `${stream} ${what}`);
+    for (const { kind, detail, what } of [
+      ...placeFindings(deps, planned),
+      ...definitionFindings(deps, planned),
+    ])
+      find(kind, detail, what === undefined ? stream : `${stream} ${what}`);
   }
-  for (const { stream, agent, why, isGone } of account.plan.broken)
-    findings.push({ kind: isGone ? "stream_rewound" : "queue_differs", subject: stream, agent, detail: why });
-  return findings;
+  for (const { stream, agent, why } of account.plan.broken)
+    findings.push({ kind: "queue_unseen", subject: stream, agent, detail: why });
+  return [...findings, ...(await goneFindings(deps, account))];
+}
+
+interface Found {
+  readonly kind: FindingName;
+  readonly detail: string;
+  /** The field that it is about. */
+  readonly what?: string;
+}
+
+/** A lane that its agent no longer has. */
+function isLeftLane({ settings, lanesOf }: Deps, { agent, lane, generation }: Queue): boolean {
+  return generation === settings.generation && lane >= (lanesOf?.(agent) ?? Infinity);
+}
+
+/** Queues that are not among those that are published to now. */
+function placeFindings(deps: Deps, { queue, info: { messages } }: PlannedQueue): Found[] {
+  const { generation } = deps.settings;
+  const said = `${messages} messages are left in generation ${queue.generation}`;
+  if (queue.generation > generation)
+    return messages > 0
+      ? [{ kind: "generation_lowered", detail: `${said}, and PAWL_GENERATION is ${generation}` }]
+      : [{ kind: "generation_ahead", detail: `PAWL_GENERATION is ${generation}` }];
+  if (messages === 0) return [];
+  if (queue.generation < generation) return [{ kind: "old_generation", detail: said }];
+  if (!isLeftLane(deps, queue)) return [];
+  const lanes = deps.lanesOf?.(queue.agent);
+  return [
+    { kind: "lane_left", detail: `${messages} messages are left, and ${queue.agent} has ${lanes} lanes` },
+  ];
+}
+
+/** How its stream and consumer are defined. Of one that is empty and gets no more it does not matter. */
+function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): Found[] {
+  const isRetired = queue.generation < deps.settings.generation || isLeftLane(deps, queue);
+  if (isRetired && info.messages === 0) return [];
+  const { consumer } = info;
+  const { createdAt, pausedUntil } = consumer ?? {};
+  return [
+    ...(createdAt === undefined ? [{ kind: "consumer_gone", detail: "it has no consumer" } as const] : []),
+    ...(createdAt !== undefined && before && before.consumerCreatedAt !== createdAt
+      ? [{ kind: "consumer_recreated", detail: `made anew at ${iso(createdAt)}` } as const]
+      : []),
+    ...(pausedUntil !== undefined
+      ? [{ kind: "consumer_paused", detail: `until ${iso(pausedUntil)}` } as const]
+      : []),
+    ...differencesOf(info).map(({ field, is, should, isUnsafe }): Found => {
+      const kind = field === "pawl-store" ? "stores_differ" : isUnsafe ? "queue_unsafe" : "queue_differs";
+      const { cost } = queueFields[field];
+      return { kind, what: field, detail: `${field} is ${is} and should be ${should}. ${cost}` };
+    }),
+  ];
 }
 
 /** None where the stream is gone by now. */
@@ -59,23 +112,22 @@ async function lastSeqNow({ bus }: Deps, queue: Queue): Promise<number> {
 
 const iso = (at: number) => new Date(at).toISOString();
 
+/** A plan that an earlier version made has none. */
+const differencesOf = ({ differences = [] }: Partial<QueueInfo>) => differences;
+
+/** What is as it was set, of the settings that matter most, and everything that is not. */
 export function checksOf({ info }: PlannedQueue, settings: Settings): Checked[] {
-  const check = (what: string, is: number, should: number): Checked => ({
-    what,
-    is: showDuration(is),
-    should: showDuration(should),
-    ok: is === should,
-  });
-  return [
-    check("ack_wait", info.consumer.ackWait, settings.ackWait),
-    check("duplicate_window", info.duplicateWindow, settings.duplicateWindow),
-    {
-      what: "max_deliver",
-      is: String(info.consumer.maxDeliver),
-      should: String(settings.maxDeliver),
-      ok: info.consumer.maxDeliver === settings.maxDeliver,
-    },
+  const wrong = differencesOf(info).map(({ field, is, should }) => ({ what: field, is, should, ok: false }));
+  const set: readonly (readonly [QueueFieldName, string])[] = [
+    ["ack_wait", showDuration(settings.ackWait)],
+    ["duplicate_window", showDuration(settings.duplicateWindow)],
+    ["max_deliver", String(settings.maxDeliver)],
   ];
+  const isThere = (what: QueueFieldName) => queueFields[what].of === "stream" || info.consumer !== undefined;
+  const right = set
+    .filter(([what]) => isThere(what) && !wrong.some((one) => one.what === what))
+    .map(([what, should]) => ({ what, is: should, should, ok: true }));
+  return [...right, ...wrong];
 }
 
 /** Effective settings of all queues: those that agree in one line. */
@@ -85,15 +137,18 @@ export function checkedSettings(account: Account, settings: Settings): Checked[]
       one.ok ? one : { ...one, what: `${one.what} of ${planned.stream}` },
     ),
   );
+  const shown = [...all, checkedRetention(settings)];
+  return shown.filter((one, i) => shown.findIndex((other) => other.what === one.what) === i);
+}
+
+function checkedRetention(settings: Settings): Checked {
   const shortest = Math.max(redeliveryHorizon(settings), SHORTEST_RETENTION);
-  const retention: Checked = {
+  return {
     what: "retention",
     is: showDuration(settings.retention),
     should: `${showDuration(shortest)} or more`,
     ok: settings.retention >= shortest,
   };
-  const shown = [...all, retention];
-  return shown.filter((one, i) => shown.findIndex((other) => other.what === one.what) === i);
 }
 
 export function queueReports(account: Account): QueueReport[] {
@@ -104,8 +159,8 @@ export function queueReports(account: Account): QueueReport[] {
     messages: info.messages,
     pending: info.pending,
     inFlight: info.inFlight,
-    delivered: info.consumer.delivered,
-    ackFloor: info.consumer.ackFloor,
+    delivered: info.consumer?.delivered ?? 0,
+    ackFloor: info.consumer?.ackFloor ?? 0,
     classes: account.books.get(stream)?.counts() ?? NO_TALLY.classes,
   }));
 }
@@ -113,12 +168,14 @@ export function queueReports(account: Account): QueueReport[] {
 /** What documents say of each agent, with what became of its queues' sequences. */
 export function agentTallies(account: Account): Record<string, Tally> {
   const tallies: Record<string, Tally> = structuredClone(account.tallies) as Record<string, Counting>;
-  for (const { queue, stream } of account.plan.queues) {
+  const { queues, gone = [] } = account.plan;
+  const all = [...queues.map(({ queue, stream }) => ({ stream, agent: queue.agent })), ...gone];
+  for (const { stream, agent } of all) {
     const book = account.books.get(stream);
     if (!book) continue;
     const carriedOver = book.size - (book.period.upTo - book.period.after);
     const sequences: Tally = { ...NO_TALLY, classes: book.counts(), carriedOver };
-    tallies[queue.agent] = added(tallies[queue.agent] ?? NO_TALLY, sequences);
+    tallies[agent] = added(tallies[agent] ?? NO_TALLY, sequences);
   }
   return Object.fromEntries(Object.entries(tallies).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

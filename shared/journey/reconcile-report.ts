@@ -13,7 +13,7 @@ import { type Reconciled, reportOf, type Writers, writeReport } from "./reconcil
 export interface ReconcileOptions {
   readonly repair: boolean;
   readonly writers: Writers;
-  /** How many lanes an agent has, where it is known: for its repairs. */
+  /** How many lanes each agent of this deployment has, where that is known. */
   readonly lanes?: Readonly<Record<string, number>>;
   /** Of a function, which has only so much time and so many calls, and then calls itself. */
   readonly slice?: Slice;
@@ -42,7 +42,9 @@ export async function reconcile(
   stop: AbortSignal,
   options: ReconcileOptions,
 ): Promise<Reconciled | undefined> {
-  const pace = paceOf(deps, stop, options.slice?.mostCalls);
+  const { lanes } = options;
+  const knowing = lanes ? { ...deps, lanesOf: (agent: string) => lanes[agent] } : deps;
+  const pace = paceOf(knowing, stop, options.slice?.mostCalls);
   try {
     for (;;) {
       const done = await reconcilePlan(pace, options);

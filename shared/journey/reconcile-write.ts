@@ -117,6 +117,7 @@ export async function writeReport(
       lastRun: plan.run,
       counts: plan.counts,
       marks: marksOf(result),
+      advisoriesSince: plan.advisories?.since,
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
     };
     try {
@@ -203,11 +204,11 @@ function fitting(past: readonly Past[]): readonly Past[] {
 function marksOf({ plan, books }: Account): Record<string, Mark> {
   const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
   const marks = Object.fromEntries(
-    plan.queues.map(({ stream, info }) => [
+    plan.queues.map(({ stream, info, before }) => [
       stream,
       {
         createdAt: info.createdAt,
-        consumerCreatedAt: info.consumer.createdAt,
+        consumerCreatedAt: info.consumer?.createdAt ?? before?.consumerCreatedAt ?? 0,
         upTo: info.lastSeq,
         open: books.get(stream)?.ranges("queued", "in_flight") ?? [],
       },

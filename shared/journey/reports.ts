@@ -41,6 +41,8 @@ export interface Ledger {
   /** All counters then: the next report says what was added. */
   readonly counts?: Readonly<Record<string, number>>;
   readonly marks: Readonly<Record<string, Mark>>;
+  /** Since when the server's words were captured then. */
+  readonly advisoriesSince?: number | undefined;
   /** Texts that no report has any more: removed after the write, or by the next one. */
   readonly old?: readonly string[];
   /** When earlier ones were made, and how far: where a look back can begin and end. Oldest first. */

@@ -66,9 +66,9 @@ export async function serve(
   } else {
     if (mode !== "idle") await sweep.once(stop);
     if (mode === "drain") await expireSome(deps, stop);
-    const left = await leftBehind(deps, name, lanes);
-    for (const queue of left) await correctLeft(deps, queue);
-    const all = [...queues, ...left];
+    const all = [...queues];
+    for (const queue of await leftBehind(deps, name, lanes))
+      if (await correctLeft(deps, queue)) all.push(queue);
     const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, told);
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.

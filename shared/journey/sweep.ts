@@ -1,4 +1,3 @@
-import type { QueueInfo } from "../ports/bus.ts";
 import type { Notify } from "../ports/notify.ts";
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
@@ -9,6 +8,7 @@ import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
 import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { type Patience, publish } from "./publish.ts";
+import { inspectCalmly, isStranded } from "./queues.ts";
 import { tell } from "./tell.ts";
 import { update } from "./write.ts";
 
@@ -116,7 +116,7 @@ function turnsOf(deps: Deps): (queue: Queue) => Promise<number> {
   const asked = new Map<string, Promise<number>>();
   const ask = async (queue: Queue) => {
     try {
-      const info = await deps.bus.inspect(queue);
+      const info = await inspectCalmly(deps, queue);
       return isStranded(info) ? now : (info.oldestAt ?? now);
     } catch (error) {
       // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
@@ -128,11 +128,6 @@ function turnsOf(deps: Deps): (queue: Queue) => Promise<number> {
     asked.set(streamName(queue), turn);
     return turn;
   };
-}
-
-/** Messages are there that the consumer neither will deliver nor has under way. */
-export function isStranded({ messages, pending, inFlight }: QueueInfo): boolean {
-  return messages > pending + inFlight;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Millis } from "../task/document.ts";
 import type { Queue } from "../task/names.ts";
+import type { QueueFieldName } from "../task/queue-fields.ts";
 
 export interface OutgoingMessage {
   readonly taskId: string;
@@ -50,8 +51,19 @@ export interface QueueState {
   readonly inFlight: number;
 }
 
+/** A field of a queue's definition that is not as it should be. `queueFields` says what that can cost. */
+export interface QueueDifference {
+  readonly field: QueueFieldName;
+  readonly is: string;
+  readonly should: string;
+  /** It can lose work or do it twice. */
+  readonly isUnsafe: boolean;
+}
+
 /** Everything that a stream and its consumer say of themselves. */
 export interface QueueInfo extends QueueState {
+  /** The server's clock. */
+  readonly now: Millis;
   /** Deliveries that are under way for the second time or more. */
   readonly redelivered: number;
   /** When the oldest message was stored; none in an empty queue. */
@@ -61,15 +73,16 @@ export interface QueueInfo extends QueueState {
   /** Every message that was ever accepted has a sequence up to this one. */
   readonly lastSeq: number;
   readonly createdAt: Millis;
-  readonly consumer: {
+  /** None where it is gone: then everything is pending. */
+  readonly consumer?: {
     readonly createdAt: Millis;
     /** The newest sequence that was delivered, and the one up to which all are acked. */
     readonly delivered: number;
     readonly ackFloor: number;
-    readonly ackWait: number;
-    readonly maxDeliver: number;
+    /** It delivers nothing until then. */
+    readonly pausedUntil?: Millis;
   };
-  readonly duplicateWindow: number;
+  readonly differences: readonly QueueDifference[];
 }
 
 /** A message as it lies in its stream. */
@@ -121,6 +134,8 @@ export interface Bus {
   remove(queue: Queue, seq: number): Promise<void>;
   /** Captured words of the server, oldest first, also those that were said with nobody listening. */
   advisories(limit: number): Promise<Advisory[]>;
+  /** Since when these words are captured; undefined where nothing captures them. */
+  advisoriesSince(): Promise<Millis | undefined>;
   /** It was dealt with. */
   forgetAdvisory(advisory: Advisory): Promise<void>;
   /** Tells whoever listens that something about a task has changed. Nobody may rely on hearing it. */

@@ -219,6 +219,12 @@ export const errorKinds = {
     remedy:
       "Check the store. Tasks are held meanwhile, not run blind; a submit can be repeated with the same --id.",
   },
+  stores_differ: {
+    disposition: "fail",
+    meaning:
+      "A stream belongs to a deployment that keeps its documents in another store. Two of them on one namespace would make dead letters of each other's tasks.",
+    remedy: "Give one of them another PAWL_NAMESPACE, or correct its PAWL_STORE and GOOGLE_CLOUD_PROJECT.",
+  },
   task_id_invalid: {
     disposition: "fail",
     meaning: "A task's id can't be a subject token and a document id.",

@@ -1,3 +1,5 @@
+import { queueFindingKinds } from "./queue-findings.ts";
+
 /** How bad it is. "broken": a promise did not hold. "look": somebody has to. "note": good to know. */
 export type Severity = "broken" | "look" | "note";
 
@@ -125,12 +127,7 @@ export const findingKinds = {
     did: "Counted them.",
     todo: "Nothing while its agent's runner or function runs: it drains them. Then delete the stream.",
   },
-  queue_differs: {
-    severity: "look",
-    meaning: "A stream or consumer is not set as it should be.",
-    did: "Nothing: `pawl run` and a deploy correct it.",
-    todo: "Run one of them, or change the setting that the finding names.",
-  },
+  ...queueFindingKinds,
 } as const satisfies Record<string, FindingKind>;
 
 export type FindingName = keyof typeof findingKinds;

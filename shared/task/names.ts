@@ -63,6 +63,11 @@ export function consumerName({ namespace }: Pick<Queue, "namespace">): string {
   return `${namespace}-runner`;
 }
 
+/** The stream that keeps what the server says when it gives up on a message. */
+export function advisoriesName({ namespace }: Pick<Queue, "namespace">): string {
+  return `${namespace.toUpperCase()}_advisories`;
+}
+
 export function subjectPrefix(queue: Queue): string {
   return `${queue.namespace}.tasks.${queue.agent}.${queue.lane}.g${queue.generation}.`;
 }

@@ -170,14 +170,14 @@ describe.each([
       expect(dead.settled.map(({ outcome }) => outcome)).toEqual(cause.settled);
       expect(dead.settled.map(({ seq }) => seq)).toEqual(cause.settled.map((_, i) => i + 1));
       expect(dead.settled.every((one) => one.queue === streamName(queue))).toBe(true);
-      const { messages, lastSeq, duplicateWindow } = await s.deps.bus.inspect(queue);
+      const { messages, lastSeq } = await s.deps.bus.inspect(queue);
       expect({ messages, lastSeq }).toEqual({ messages: 0, lastSeq: cause.settled.length });
 
       // Inside the duplicate window: the first message's id would still be swallowed, the redrive's is not.
       s.mend();
       const again = { taskId: "t", data: bytes("{}"), msgId: "submit:t", headers: {} };
       expect(await s.deps.bus.publish(queue, again)).toMatchObject({ kind: "duplicate" });
-      expect(Date.now() - dead.createdAt).toBeLessThan(duplicateWindow);
+      expect(Date.now() - dead.createdAt).toBeLessThan(s.deps.settings.duplicateWindow);
       expect(await redrive(s.deps, "t", false)).toMatchObject({ state: "dispatched", attempts: 0 });
       const sent = await s.deps.bus.lookup(queue, "t");
       expect(sent?.headers.get("Nats-Msg-Id")).toBe(`redrive:t:${cause.settled.length + 1}`);

@@ -178,7 +178,7 @@ const faults: readonly Fault[] = [
       const consumers = (await jsm(b)).consumers;
       await consumers.update(stream(b), consumerName(b.queue), { ack_wait: nanos(5_000) });
     },
-    found: ["queue_differs {s} ack_wait"],
+    found: ["queue_unsafe {s} ack_wait"],
   },
   {
     name: "a task stuck in scheduled",

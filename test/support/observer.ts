@@ -1,3 +1,4 @@
+import { storeIdentity } from "../../functions/config.ts";
 import type { Wired } from "../../functions/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
 import type { Bus } from "../../shared/ports/bus.ts";
@@ -19,7 +20,7 @@ export async function observer(w: TestWorld): Promise<Wired & { logged: Logged[]
   const { settings } = w.config;
   const deps = await wired(calm(w).config);
   // The queues are made as the processes under test want them.
-  const bus = await jetstreamBus(deps.nc, { ...settings, requestTimeout: PATIENT });
+  const bus = await jetstreamBus(deps.nc, { ...settings, requestTimeout: PATIENT }, storeIdentity(w.config));
   return Object.assign(deps, { settings, store: patientStore(deps.store), bus: patientBus(bus) });
 }
 

@@ -1,5 +1,8 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
 import { PawlError } from "../../shared/task/errors.ts";
+import { consumerName, streamName } from "../../shared/task/names.ts";
 import { away } from "./disturb.ts";
 import { observer } from "./observer.ts";
 import { cuttingProxy } from "./proxy.ts";
@@ -42,7 +45,11 @@ test("who looks on is not hurried by the short lease of those who are looked at"
   await using deps = await observer({ ...w, config: { ...w.config, nats: { url: proxy.url } } });
   const queue = { namespace: w.config.settings.namespace, agent: "a", lane: 0, generation: 1 };
   await deps.bus.ensure(queue);
-  expect((await deps.bus.inspect(queue)).consumer.ackWait).toBe(1_000);
+  const { config } = await (await jetstreamManager(deps.nc)).consumers.info(
+    streamName(queue),
+    consumerName(queue),
+  );
+  expect(config.ack_wait).toBe(nanos(1_000));
   proxy.stall(true);
   const [read, asked] = [deps.store.get("none"), deps.bus.state(queue)];
   setTimeout(() => proxy.stall(false), 1_000);
