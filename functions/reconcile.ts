@@ -1,5 +1,6 @@
 import { agents } from "pawl:agents";
 import { reconcile } from "../shared/journey/reconcile-report.ts";
+import { levelOf } from "../shared/journey/reports.ts";
 import { writers } from "../shared/report/writers.ts";
 import type { Job } from "./run.ts";
 
@@ -26,7 +27,8 @@ export function job(mostFetches?: number): Job {
       const done = await reconcile(deps, stop, { repair: true, writers, lanes, slice });
       if (!done) return { finished: false };
       const { name, verdict, ok } = done.listed;
-      return { finished: true, report: name, ok, verdict, documents: done.documents };
+      const level = levelOf(done.listed);
+      return { finished: true, report: name, ok, level, verdict, documents: done.documents };
     },
   };
 }

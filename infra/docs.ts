@@ -95,11 +95,13 @@ function counted(): string {
 
 function findings(): string {
   const severity = { broken: "a promise did not hold", look: "somebody has to look", note: "good to know" };
+  const nature = { standing: "as it stands", happened: "as it happened" };
   return table(
-    ["finding", "how bad", "what it means", "what Pawl did", "what you do"],
+    ["finding", "how bad", "counted", "what it means", "what Pawl did", "what you do"],
     Object.entries(findingKinds).map(([name, kind]) => [
       `\`${name}\``,
       severity[kind.severity],
+      `${kind.of}s, ${nature[kind.nature]}`,
       kind.meaning,
       kind.did,
       kind.todo,

@@ -2,8 +2,9 @@ import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
 import { type AgentQueues, agentQueues } from "../../shared/journey/queues.ts";
+import { sayDuration } from "../../shared/task/duration.ts";
 import { agentsFolder, knownAgents } from "../agents.ts";
-import { columns, lasted } from "./columns.ts";
+import { columns } from "./columns.ts";
 import { logger, say, sayJson } from "./output.ts";
 
 export function addAgents(program: Command, config: () => Config): void {
@@ -27,7 +28,7 @@ export function queueLines(agents: readonly AgentQueues[]): readonly string[] {
   const table = columns(
     ["agent", "lanes", "pending", "in flight", "redelivered", "oldest"],
     agents.map(({ name, lanes, pending, inFlight, redelivered, oldestAge }) => {
-      return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? lasted(oldestAge) : "-"];
+      return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? sayDuration(oldestAge) : "-"];
     }),
   );
   const left = agents.flatMap(({ name, left }) =>

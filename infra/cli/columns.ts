@@ -15,24 +15,3 @@ export function columns(
       .trimEnd();
   return [line(head), ...rows.map(line)];
 }
-
-const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1_000],
-] as const;
-
-/** How long something has lasted, for people: its two largest units. 3725000 → "1h 2m". */
-export function lasted(ms: number): string {
-  const first = UNITS.findIndex(([, unit]) => ms >= unit);
-  if (first < 0) return "0s";
-  const parts: string[] = [];
-  let left = ms;
-  for (const [name, unit] of UNITS.slice(first, first + 2)) {
-    const count = Math.floor(left / unit);
-    left -= count * unit;
-    if (count > 0) parts.push(`${count}${name}`);
-  }
-  return parts.join(" ");
-}

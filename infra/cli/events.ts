@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
 import { type Followed, follow } from "../../shared/journey/follow.ts";
+import { dollars } from "../../shared/task/dollars.ts";
 import type { Entry } from "../../shared/task/journal.ts";
 import { checkTaskId } from "../../shared/task/names.ts";
 import { logger, say, sayJson } from "./output.ts";
@@ -61,7 +62,7 @@ function detail(entry: Entry): string {
     says.push(`${entry.of}${until}`);
   }
   if (entry.kind === "undone" || entry.kind === "unsure") says.push(entry.why.slice(0, SHOWN));
-  if (entry.kind === "receipt" && entry.cost) says.push(`$${entry.cost.usd.toFixed(4)}`);
+  if (entry.kind === "receipt" && entry.cost) says.push(dollars(entry.cost.usd));
   if ("parts" in entry && entry.parts) says.push("(a large value)");
   if ("value" in entry) {
     const text = JSON.stringify(entry.value) ?? "";

@@ -4,8 +4,8 @@ import { wire } from "../../functions/wire.node.ts";
 import { lookBack, reconcile } from "../../shared/journey/reconcile-report.ts";
 import { writers } from "../../shared/report/writers.ts";
 import { PawlError } from "../../shared/task/errors.ts";
-import { findingKinds } from "../../shared/task/findings.ts";
-import { type Report, verdictOf } from "../../shared/task/report.ts";
+import { kindOf, kindsBySeverity, leftOf } from "../../shared/task/found.ts";
+import { counted, nameOf, type Report, verdictOf } from "../../shared/task/report.ts";
 import { agentsFolder, knownAgents } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 
@@ -26,7 +26,7 @@ export function addReconcile(program: Command, config: () => Config): void {
     .option("--json", "the report in JSON")
     .addHelpText(
       "after",
-      "\nEnds with 1 when something is broken: a sequence that nobody explains, a task completed twice.\nWith --from nothing is kept and nothing repaired.\nExample:\n  pawl reconcile --no-repair",
+      "\nEnds with 1 when something is broken: a sequence that nobody explains, a task completed twice.\nEnds with 0 otherwise, also where its first line says that there is something to do; used wrongly, with 2.\nWith --from nothing is kept and nothing repaired.\nExample:\n  pawl reconcile --no-repair",
     )
     .action(async (options: Options, command: Command) => {
       const { from, to, json = false } = options;
@@ -67,20 +67,27 @@ function time(text: string): number {
   return at;
 }
 
+/** How many findings are shown at most; the report has the rest. */
+const MOST_SHOWN = 50;
+
 /** For a person who has asked: the verdict, and what there is to do. */
 export function summary(report: Report): string[] {
   const { findings, repairs, name, span } = report;
   const day = (at: number) => new Date(at).toISOString().slice(0, 16);
   const named = findings.named.map(
-    ({ kind, subject, detail }) => `  ${kind.replaceAll("_", " ")}  ${subject}: ${detail}`,
+    ({ kind, subject, detail, mended }) =>
+      `  ${nameOf(kind)}  ${subject}: ${detail}${mended ? " (mended)" : ""}`,
   );
-  const kinds = [...new Set(findings.named.map(({ kind }) => kind))];
+  const kinds = kindsBySeverity(findings).filter(
+    (kind) => kindOf(kind).severity === "note" || leftOf(findings, kind) > 0,
+  );
+  const more = named.length - MOST_SHOWN;
   return [
     verdictOf(report).line,
-    `${name}: ${day(span.from)} to ${day(span.to)} UTC, ${report.documents} documents`,
-    ...named.slice(0, 50),
-    ...(named.length > 50 ? [`  … and ${named.length - 50} more: pawl report --format md`] : []),
-    ...kinds.map((kind) => `${kind.replaceAll("_", " ")}: ${findingKinds[kind].todo}`),
-    ...Object.entries(repairs).map(([what, count]) => `repaired: ${count} ${what.replaceAll("_", " ")}`),
+    `${name}: ${day(span.from)} to ${day(span.to)} UTC, ${counted(report.documents, "document")}`,
+    ...named.slice(0, MOST_SHOWN),
+    ...(more > 0 ? [`  … and ${counted(more, "finding")} more: pawl report --format md`] : []),
+    ...kinds.map((kind) => `${nameOf(kind)}: ${kindOf(kind).todo}`),
+    ...Object.entries(repairs).map(([what, count]) => `repaired: ${count} ${nameOf(what)}`),
   ];
 }

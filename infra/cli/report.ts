@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Command, Option } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
-import { FORMATS, type Format, listReports, readReport } from "../../shared/journey/reports.ts";
+import { FORMATS, type Format, levelOf, listReports, readReport } from "../../shared/journey/reports.ts";
 import { logger, printable, say, sayJson } from "./output.ts";
 
 interface Options {
@@ -16,6 +16,8 @@ interface Options {
   readonly list?: boolean;
   readonly json?: boolean;
 }
+
+const LEVELS = { ok: "ok    ", look: "LOOK  ", broken: "BROKEN" } as const;
 
 export function addReport(program: Command, config: () => Config): void {
   program
@@ -34,7 +36,7 @@ export function addReport(program: Command, config: () => Config): void {
       if (list) {
         for (const one of await listReports(deps.store)) {
           if (json) sayJson(one);
-          else say(`${one.name.padEnd(9)} ${one.ok ? "ok    " : "BROKEN"} ${one.verdict}`);
+          else say(`${one.name.padEnd(9)} ${LEVELS[levelOf(one)]} ${one.verdict}`);
         }
         return;
       }

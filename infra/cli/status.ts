@@ -6,6 +6,7 @@ import { readJournal } from "../../shared/journey/journal.ts";
 import type { Stored } from "../../shared/ports/store.ts";
 import type { Cost } from "../../shared/task/cost.ts";
 import type { HistoryEntry, InDoubt, Task, Waiting } from "../../shared/task/document.ts";
+import { dollars } from "../../shared/task/dollars.ts";
 import { Altered, PawlError } from "../../shared/task/errors.ts";
 import type { Entry, Head } from "../../shared/task/journal.ts";
 import { lost } from "../../shared/task/ledger.ts";
@@ -80,7 +81,7 @@ function doubtLine({ id, effect }: InDoubt): string {
 /** What was done, what it cost, and what the journal saved. */
 export function journalLines({ head, entries }: Journal): string[] {
   const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
-    `${turns} turns, ${inputTokens} + ${outputTokens} tokens, $${usd.toFixed(4)}`;
+    `${turns} turns, ${inputTokens} + ${outputTokens} tokens, ${dollars(usd)}`;
   const costs: [string, Cost, string][] = [
     ["spent", head.spent, ""],
     ["re-spent", lost(entries), " at most: asked for, and the answer lost"],

@@ -5,11 +5,12 @@ import type { Deps } from "../../shared/journey/deps.ts";
 import { readCounts } from "../../shared/journey/meter.ts";
 import { type AgentQueues, agentQueues } from "../../shared/journey/queues.ts";
 import type { Task } from "../../shared/task/document.ts";
-import { parseDuration } from "../../shared/task/duration.ts";
+import { dollars } from "../../shared/task/dollars.ts";
+import { parseDuration, sayDuration } from "../../shared/task/duration.ts";
 import { isPawlError, messageOf } from "../../shared/task/errors.ts";
 import { agentsFolder, type KnownAgent, knownAgents } from "../agents.ts";
 import { queueLines } from "./agents.ts";
-import { columns, lasted } from "./columns.ts";
+import { columns } from "./columns.ts";
 import { logger, printable, sayJson } from "./output.ts";
 
 interface Options {
@@ -141,12 +142,11 @@ function screen(lines: readonly string[]): string {
 
 function pictureLines({ agents, tasks, counts }: Picture): string[] {
   const counted = Object.entries(counts).filter(([, count]) => count > 0);
-  const number = (name: string, count: number) =>
-    name.endsWith("usd") ? count.toFixed(4) : Math.round(count);
+  const number = (name: string, count: number) => (name.endsWith("usd") ? dollars(count) : Math.round(count));
   return [
     ...queueLines(agents),
     ...Object.entries(tasks).flatMap(([state, { newest, more }]) => {
-      const rows = newest.map((one) => [one.id, one.agent, lasted(one.for), one.detail]);
+      const rows = newest.map((one) => [one.id, one.agent, sayDuration(one.for), one.detail]);
       const table = columns(["", "", "", ""], rows).slice(1);
       const heading = `${state.replace("_", " ")}: ${newest.length}${more ? " or more" : ""}`;
       return ["", heading, ...table.map((line) => `  ${line}`)];

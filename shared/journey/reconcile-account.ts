@@ -1,5 +1,6 @@
 import type { Settlement } from "../task/document.ts";
-import { type Findings, NO_FINDINGS } from "../task/findings.ts";
+import type { Findings } from "../task/findings.ts";
+import { NO_FINDINGS } from "../task/found.ts";
 import { SeenHashes } from "../task/seen.ts";
 import type { KeptBook } from "../task/sequences.ts";
 import type { Counting } from "../task/tally.ts";

@@ -1,7 +1,8 @@
 import type { Dispatched, Running, Settlement, Task } from "../task/document.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
 import { countTask, examine, examineJournal } from "../task/examine.ts";
-import { type Finding, type FindingName, found } from "../task/findings.ts";
+import type { Finding, FindingName } from "../task/findings.ts";
+import { found } from "../task/found.ts";
 import type { Entry } from "../task/journal.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { pageName } from "../task/settled.ts";

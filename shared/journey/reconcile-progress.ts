@@ -15,6 +15,7 @@ export const STAGES = [
   "lags",
   "acks",
   "stuck",
+  "mended",
   "report",
 ] as const;
 export type Stage = (typeof STAGES)[number];

@@ -5,7 +5,7 @@ import type { Finding, FindingName } from "../task/findings.ts";
 import type { Queue } from "../task/names.ts";
 import { type QueueFieldName, queueFields } from "../task/queue-fields.ts";
 import type { Checked, QueueReport } from "../task/report.ts";
-import { showRanges } from "../task/sequences.ts";
+import { countOf, showRanges } from "../task/sequences.ts";
 import { redeliveryHorizon, type Settings, SHORTEST_RETENTION } from "../task/settings.ts";
 import { added, type Counting, NO_TALLY, type Tally } from "../task/tally.ts";
 import type { Deps } from "./deps.ts";
@@ -20,12 +20,17 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
   for (const planned of account.plan.queues) {
     const { queue, stream, info, before } = planned;
     const { agent } = queue;
-    const find = (kind: FindingName, detail: string, subject = stream) =>
-      findings.push({ kind, subject, agent, detail });
+    const find = (kind: FindingName, detail: string, subject = stream, amount?: number) =>
+      findings.push({ kind, subject, agent, detail, ...(amount && { amount }) });
     const book = account.books.get(stream);
     const unexplained = book?.ranges("unexplained") ?? [];
     if (unexplained.length > 0)
-      find("unexplained", `sequences ${showRanges(unexplained)}`, `${stream}#${unexplained[0]?.[0]}`);
+      find(
+        "unexplained",
+        `sequences ${showRanges(unexplained)}`,
+        `${stream}#${unexplained[0]?.[0]}`,
+        countOf(unexplained),
+      );
     const settled = account.maxSettled[stream] ?? 0;
     if (before && isRewound(info, before))
       find(

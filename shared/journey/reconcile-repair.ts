@@ -1,10 +1,13 @@
+import type { Task } from "../task/document.ts";
 import { isPawlError } from "../task/errors.ts";
-import { type Findings, found } from "../task/findings.ts";
+import { isOverdue } from "../task/examine.ts";
+import type { Finding, Findings } from "../task/findings.ts";
+import { found, kindOf, mended } from "../task/found.ts";
 import { queueNamed } from "../task/names.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
-import { dispatchDue } from "./sweep.ts";
+import { dispatchDue, hasMessage } from "./sweep.ts";
 
 /** Clocks of machines that are well. */
 const CLOCKS_APART = 5_000;
@@ -17,7 +20,9 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
   const { queue: stream, seq, at: settledAt, task } = one;
   const planned = plan.queues.find((other) => other.stream === stream);
   if (!planned || (planned.before && isRewound(planned.info, planned.before))) return true;
-  const [there] = await patiently(pace, () => pace.deps.bus.survivors(planned.queue, seq, 1)).catch(none);
+  const [there] = await patiently(pace, () => pace.deps.bus.survivors(planned.queue, seq, 1)).catch(
+    ifGone([]),
+  );
   // Only the very message that was settled: a stream that was made anew has others under the same numbers.
   const isSame =
     there?.seq === seq && there.at <= settledAt + CLOCKS_APART && there.subject.endsWith(`.${task}`);
@@ -35,9 +40,11 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
 }
 
 /** Its stream is gone, and the message with it. */
-function none(error: unknown): [] {
-  if (isPawlError(error, "bus_refused")) return [];
-  throw error;
+function ifGone<T>(answer: T): (error: unknown) => T {
+  return (error) => {
+    if (isPawlError(error, "bus_refused")) return answer;
+    throw error;
+  };
 }
 
 /** Whether anything can be mended. */
@@ -46,13 +53,16 @@ export function isStuck({ unacked, findings }: Account): boolean {
 }
 
 /** Deletes a message whose ack was lost: only what any runner would do too. False after the last one. */
-export async function repeatAck(pace: Pace, { unacked, repairs }: Account, at: number): Promise<boolean> {
+export async function repeatAck(pace: Pace, account: Account, at: number): Promise<boolean> {
+  const { unacked, repairs } = account;
   const one = unacked[at];
   if (!one) return false;
-  const queue = queueNamed(one.stream, pace.deps.settings.namespace);
+  const { stream, seq } = one;
+  const queue = queueNamed(stream, pace.deps.settings.namespace);
   if (!queue) return true;
-  await patiently(pace, () => pace.deps.bus.remove(queue, one.seq));
+  await patiently(pace, () => pace.deps.bus.remove(queue, seq));
   repairs.acks_repeated = (repairs.acks_repeated ?? 0) + 1;
+  account.findings = mended(account.findings, "ack_lag", `${stream}#${seq}`);
   return true;
 }
 
@@ -62,21 +72,47 @@ const MOST_SWEPT = 5_000;
 /** Dispatches what is stuck of an agent: only what any dispatcher would do too. False after the last one. */
 export async function dispatchStuck(
   { deps, stop, mostCalls }: Pace,
-  { findings, repairs }: Account,
+  account: Account,
   lanes: Readonly<Record<string, number>>,
   at: number,
 ): Promise<boolean> {
-  const agent = stuckAgents(findings)[at];
+  const { repairs, plan } = account;
+  const agent = stuckAgents(account.findings)[at];
   if (agent === undefined) return false;
+  const onDispatched = (task: Task) => {
+    repairs.tasks_dispatched = (repairs.tasks_dispatched ?? 0) + 1;
+    const wasOrphan = task.state === "dispatched" || task.state === "running";
+    const kind = wasOrphan ? "orphan" : isOverdue(task, plan.at) ? "overdue" : undefined;
+    if (kind) account.findings = mended(account.findings, kind, task.id);
+  };
   // A task that is dispatched costs the store a few calls.
-  const limits = { lanes: lanes[agent] ?? 1, most: Math.min(MOST_SWEPT, mostCalls / 4) };
+  const limits = { lanes: lanes[agent] ?? 1, most: Math.min(MOST_SWEPT, mostCalls / 4), onDispatched };
   const placing = { ...deps, lanesOf: (name: string) => lanes[name] };
-  const dispatched = await dispatchDue(placing, agent, stop, limits);
-  if (dispatched > 0) repairs.tasks_dispatched = (repairs.tasks_dispatched ?? 0) + dispatched;
+  await dispatchDue(placing, agent, stop, limits);
   return true;
 }
 
-function stuckAgents({ named }: Findings): string[] {
-  const stuck = named.filter(({ kind }) => kind === "orphan" || kind === "overdue");
-  return [...new Set(stuck.map(({ agent }) => agent))].sort();
+/**
+ * Whether a stuck task goes on, though it was not seen to be dispatched: another dispatcher was faster, or this one was
+ * cut off before it was kept. False after the last one.
+ */
+export async function lookIfMended(pace: Pace, account: Account, at: number): Promise<boolean> {
+  const { deps } = pace;
+  const one = stuckIn(account.findings)[at];
+  if (!one) return false;
+  if (one.mended) return true;
+  const there = await patiently(pace, () => deps.store.get(one.subject));
+  if (!there || isOverdue(there.task, account.plan.at)) return true;
+  const { task } = there;
+  const isCarried = task.state === "dispatched" || task.state === "running";
+  if (isCarried && !(await patiently(pace, () => hasMessage(deps, task)).catch(ifGone(false)))) return true;
+  account.findings = mended(account.findings, one.kind, one.subject);
+  return true;
+}
+
+const stuckIn = ({ named }: Findings): Finding[] =>
+  named.filter(({ kind }) => kindOf(kind).mendedBy === "dispatch");
+
+function stuckAgents(findings: Findings): string[] {
+  return [...new Set(stuckIn(findings).map(({ agent }) => agent))].sort();
 }

@@ -1,6 +1,6 @@
 import { backoff } from "../task/backoff.ts";
 import { messageOf } from "../task/errors.ts";
-import { found } from "../task/findings.ts";
+import { found } from "../task/found.ts";
 import type { Report } from "../task/report.ts";
 import type { Deps } from "./deps.ts";
 import { account } from "./reconcile.ts";
@@ -9,6 +9,7 @@ import { planBetween } from "./reconcile-plan.ts";
 import { close } from "./reconcile-progress.ts";
 import { queueFindings } from "./reconcile-queues.ts";
 import { type Reconciled, reportOf, type Writers, writeReport } from "./reconcile-write.ts";
+import { levelOf } from "./reports.ts";
 
 export interface ReconcileOptions {
   readonly repair: boolean;
@@ -76,7 +77,8 @@ async function reconcilePlan(
 /** People are told of it, if they can be reached within a minute; the report is there in any case. */
 async function tellReport(deps: Deps, { listed, report }: Reconciled, stop: AbortSignal): Promise<void> {
   const { name, verdict, ok, figures, stamp } = listed;
-  const data = { name, verdict, ok, figures: { ...figures }, findings: { ...report.findings.counts } };
+  const findings = { ...report.findings.counts };
+  const data = { name, verdict, ok, level: levelOf(listed), figures: { ...figures }, findings };
   const notice = { id: `report.${name}.${stamp}`, type: "report.written", at: report.span.to, data };
   for (let tries = 1; deps.notify && tries <= 5; tries++) {
     try {

@@ -5,7 +5,7 @@ import { openPage } from "./reconcile-books.ts";
 import type { Looking } from "./reconcile-look.ts";
 import type { Pace } from "./reconcile-pace.ts";
 import type { Stage } from "./reconcile-progress.ts";
-import { dispatchStuck, lookForLag, repeatAck } from "./reconcile-repair.ts";
+import { dispatchStuck, lookForLag, lookIfMended, repeatAck } from "./reconcile-repair.ts";
 
 /** What every stage works with. */
 export interface Job {
@@ -76,6 +76,9 @@ export const pages: Readonly<Record<Exclude<Stage, "report">, Page>> = {
     repair ? one(cursor, (at) => repeatAck(pace, account, at)) : "over",
   stuck: async ({ pace, account, repair, lanes }, cursor) =>
     repair ? one(cursor, (at) => dispatchStuck(pace, account, lanes, at)) : "over",
+  /** Which of the stuck tasks go on. */
+  mended: async ({ pace, account, repair }, cursor) =>
+    repair ? one(cursor, (at) => lookIfMended(pace, account, at)) : "over",
 };
 
 interface Scan {

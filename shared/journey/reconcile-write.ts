@@ -1,6 +1,7 @@
 import { series } from "../task/counters.ts";
 import { messageOf } from "../task/errors.ts";
-import { type Findings, sorted } from "../task/findings.ts";
+import type { Findings } from "../task/findings.ts";
+import { sorted } from "../task/found.ts";
 import {
   figuresOf,
   monthOf,
@@ -87,13 +88,14 @@ export async function writeReport(
         ...report,
         trends: trends.map((one) => ({ name: one.name, figures: one.figures })),
       };
-      const { line: verdict, ok } = verdictOf(whole);
+      const { line: verdict, ok, level } = verdictOf(whole);
       const one: Listed = {
         name,
         from: whole.span.from,
         to: whole.span.to,
         verdict,
         ok,
+        level,
         stamp: plan.run,
         figures,
       };
@@ -154,7 +156,7 @@ export function reportOf(
     agents: agentTallies(result),
     queues: queueReports(result),
     live: result.live,
-    findings: { counts: findings.counts, named: sorted(findings.named) },
+    findings: { ...findings, named: sorted(findings.named) },
     repairs,
     settings: checkedSettings(result, deps.settings),
     operations: operationsOf(plan.counts, countsBefore),

@@ -2,7 +2,16 @@ import type { Finding } from "../task/findings.ts";
 import { sha256 } from "../task/json.ts";
 import { recordText } from "../task/seal.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
-import { type Ledger, LIST, type Listed, lastReconciled, NO_LEDGER, partOf, REPORTS } from "./reports.ts";
+import {
+  type Ledger,
+  LIST,
+  type Listed,
+  lastReconciled,
+  ledgerFrom,
+  NO_LEDGER,
+  partOf,
+  REPORTS,
+} from "./reports.ts";
 
 /** What reconciliation remembers, as it was left; and what is wrong with it. */
 export interface Remembered {
@@ -22,11 +31,11 @@ export async function remember(deps: Deps): Promise<Remembered> {
   const record = await store.getRecord(LIST);
   const last = await lastReconciled(store);
   const revision = record && { revision: record.revision };
-  const ledger = record && parsed(record.text);
+  const ledger = record && ledgerFrom(record.text);
   const problem = await problemOf(deps, record?.text, ledger, last?.at);
   if (problem === undefined) return { ledger: ledger ?? NO_LEDGER, ...revision, findings: [] };
   const copy = last?.copy === undefined ? undefined : await store.getPart(REPORTS, last.copy);
-  const kept = copy === undefined ? undefined : parsed(copy);
+  const kept = copy === undefined ? undefined : ledgerFrom(copy);
   const isKept = kept && (await problemOf(deps, copy, kept, undefined)) === undefined;
   const did = isKept ? "its copy was gone on from" : "there is no copy of it: everything is explained anew";
   const finding: Finding = {
@@ -63,21 +72,17 @@ function textOf({ seal: _, ...ledger }: Ledger): string {
   return recordText(LIST, JSON.stringify(ledger));
 }
 
-function parsed(text: string): Ledger | undefined {
-  try {
-    const ledger = JSON.parse(text) as Ledger | null;
-    return Array.isArray(ledger?.reports) && typeof ledger.marks === "object" ? ledger : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** As it is to be written; its copy is stored first. */
-export async function sealedLedger({ sealer, store }: Deps, ledger: Ledger): Promise<string> {
-  const whole = { ...ledger, copy: `ledger-${uniqueToken()}` };
-  const text = JSON.stringify({ ...whole, seal: await sealer.seal(textOf(whole)) });
-  await store.putPart(REPORTS, whole.copy, text);
-  return text;
+export async function sealedLedger(
+  { sealer, store }: Deps,
+  ledger: Ledger,
+): Promise<{ ledger: Ledger; text: string }> {
+  const copy = `ledger-${uniqueToken()}`;
+  const unsealed = { ...ledger, copy };
+  const whole = { ...unsealed, seal: await sealer.seal(textOf(unsealed)) };
+  const text = JSON.stringify(whole);
+  await store.putPart(REPORTS, copy, text);
+  return { ledger: whole, text };
 }
 
 /** So many of the newest reports are looked at again. */

@@ -1,5 +1,6 @@
 import type { TaskStore } from "../ports/store.ts";
 import { PawlError } from "../task/errors.ts";
+import type { Level } from "../task/report.ts";
 import type { Range } from "../task/sequences.ts";
 
 export const FORMATS = ["html", "md", "json"] as const;
@@ -12,6 +13,9 @@ export interface Mark {
   readonly upTo: number;
   /** Sequences that were queued or in flight then. */
   readonly open: readonly Range[];
+  /** The first sequence that was ever explained, and a hash of what became of all of them, report by report. */
+  readonly first?: number;
+  readonly digest?: string;
 }
 
 /** A report in the list of all. */
@@ -22,12 +26,21 @@ export interface Listed {
   readonly to: number;
   /** Its first line. */
   readonly verdict: string;
+  /** Nothing is broken. */
   readonly ok: boolean;
+  /** Reports of earlier versions have none. */
+  readonly level?: Level;
   /** What its texts are stored under. */
   readonly stamp: string;
+  /** Of its JSON: one that was changed or removed is seen. Reports of earlier versions have none. */
+  readonly hash?: string;
   /** A few numbers of it, for the trends of later ones. */
   readonly figures: Readonly<Record<string, number>>;
 }
+
+/** "look" is what a report of an earlier version could not say: somebody has to do something, and nothing is broken. */
+export const levelOf = ({ level, ok }: Pick<Listed, "level" | "ok">): Level =>
+  level ?? (ok ? "ok" : "broken");
 
 /**
  * All reports and how far they explain every queue: one record, so that a checkpoint moves in the very write that makes
@@ -47,6 +60,27 @@ export interface Ledger {
   readonly old?: readonly string[];
   /** When earlier ones were made, and how far: where a look back can begin and end. Oldest first. */
   readonly past?: readonly Past[];
+  /** Where the last reconciliation began in the store's order of writes. */
+  readonly position?: string;
+  /** Tasks that it left open. */
+  readonly open?: OpenTasks;
+  /** Of all reports so far, each with those before it. */
+  readonly chain?: string;
+  /** Since when what has no seal was written past Pawl. */
+  readonly sealedSince?: number;
+  /** The part that has a copy of this. */
+  readonly copy?: string;
+  readonly seal?: string;
+}
+
+/** Tasks that a reconciliation left open, in parts beside the reports: `reconcile-carried.ts` writes and reads them. */
+export interface OpenTasks {
+  /** The run that wrote them: their parts' names begin with it, and it is the seed of their hashes. */
+  readonly run: string;
+  readonly count: number;
+  readonly parts: readonly string[];
+  /** Hashes of their ids, in pieces: to ask for one of them costs one read. */
+  readonly pieces: readonly string[];
 }
 
 export interface Past {
@@ -58,17 +92,36 @@ export interface Past {
 export const REPORTS = "__reports__";
 export const LIST = "reports";
 
+export const NO_LEDGER: Ledger = { reports: [], marks: {} };
+
+/** For those who show reports. `remembered.ts` says whether it is as it was left. */
 export async function readLedger(store: Pick<TaskStore, "getRecord">): Promise<Ledger> {
   const record = await store.getRecord(LIST);
-  return record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
+  return (record && ledgerFrom(record.text)) ?? NO_LEDGER;
+}
+
+/** Undefined where it is none. */
+export function ledgerFrom(text: string): Ledger | undefined {
+  try {
+    const ledger = JSON.parse(text) as Ledger | null;
+    return Array.isArray(ledger?.reports) && typeof ledger.marks === "object" ? ledger : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const RECONCILED = "reconciled";
 
-/** When the last reconciliation was made: known without reading the list. */
+/** When the last reconciliation was made, and where the copy of its list is: known without reading the list. */
+export async function lastReconciled(
+  store: Pick<TaskStore, "getRecord">,
+): Promise<{ at: number; copy?: string } | undefined> {
+  const [, at, copy] = /^(\d+)(?: (\S+))?$/.exec((await store.getRecord(RECONCILED))?.text ?? "") ?? [];
+  return at === undefined ? undefined : { at: Number(at), ...(copy && { copy }) };
+}
+
 export async function reconciledAt(store: Pick<TaskStore, "getRecord">): Promise<number | undefined> {
-  const record = await store.getRecord(RECONCILED);
-  return record && Number(record.text);
+  return (await lastReconciled(store))?.at;
 }
 
 /** Texts that are to be removed when `next` is listed in place of `before`: replaced, or fallen off the list. */
@@ -85,15 +138,30 @@ export async function oldTexts(
 }
 
 /**
- * After a report was listed: removes texts that no report has any more, and what the reconciliation kept to go on from.
- * Then it says when it was made; where this is not what the list says, the next one removes what is left.
+ * After a report was listed: says when it was made, and where the copy of the list is. Then removes texts that no report
+ * has any more, and what the reconciliation kept to go on from; what is left of them, the next one removes.
  */
-export async function tidyReports(store: TaskStore, { at = 0, old = [] }: Ledger): Promise<void> {
+export async function tidyReports(
+  store: TaskStore,
+  { at = 0, old = [], copy, open }: Ledger,
+  before: Ledger,
+): Promise<void> {
+  const last = await store.getRecord(RECONCILED);
+  await store.putRecord(RECONCILED, [at, copy].join(" ").trim(), last?.revision);
   const replaced = new Set(old);
-  await store.removeParts(REPORTS, (name) => replaced.has(name) || /^(book|reconcile)-/.test(name));
-  const before = await store.getRecord(RECONCILED);
-  await store.putRecord(RECONCILED, String(at), before?.revision);
+  // Of the run before, also what it wrote and did not list; never that of a run that has just begun.
+  const runBefore = before.open && before.open.run !== open?.run ? openPrefix(before.open.run) : undefined;
+  await store.removeParts(
+    REPORTS,
+    (name) =>
+      replaced.has(name) ||
+      name === before.copy ||
+      (runBefore !== undefined && name.startsWith(runBefore)) ||
+      /^(book|reconcile)-/.test(name),
+  );
 }
+
+export const openPrefix = (run: string) => `open-${run}-`;
 
 /** Newest first. */
 export async function listReports(store: Pick<TaskStore, "getRecord">): Promise<readonly Listed[]> {

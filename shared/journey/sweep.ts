@@ -23,6 +23,8 @@ export interface SweepLimits {
   readonly lanes?: number;
   readonly dispatchTimeout?: number;
   readonly most?: number;
+  /** Told of every task that was dispatched, as it was before. */
+  readonly onDispatched?: (task: Task) => void;
 }
 
 /**
@@ -34,7 +36,7 @@ export async function dispatchDue(
   deps: Deps,
   agent: string,
   stop?: AbortSignal,
-  { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP }: SweepLimits = {},
+  { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP, onDispatched }: SweepLimits = {},
 ): Promise<number> {
   const now = deps.clock.now();
   const turnOf = turnsOf(deps);
@@ -56,20 +58,24 @@ export async function dispatchDue(
   // A receiver that does not answer is not waited for again and again: the rest is told by the next sweep.
   const told = async (stored: Stored) =>
     deps.notify !== undefined && !isAway && (await tell({ ...deps, notify }, stored));
+  const dispatched = (isDispatched: boolean, { task }: Stored) => {
+    if (isDispatched) onDispatched?.(task);
+    return isDispatched;
+  };
   const works: readonly [SweptState, number, (stored: Stored) => Promise<boolean>][] = [
-    ["scheduled", now, (stored) => dispatch(deps, stored, ONCE)],
+    ["scheduled", now, async (stored) => dispatched(await dispatch(deps, stored, ONCE), stored)],
     [
       "waiting",
       now,
       async (stored) => {
         const isTold = await told(stored);
-        return (await wake(deps, stored)) || isTold;
+        return dispatched(await wake(deps, stored), stored) || isTold;
       },
     ],
     ["in_doubt", now, told],
     ["failed", now, told],
-    ["dispatched", orphans, (stored) => restore(deps, stored)],
-    ["running", orphans, (stored) => restore(deps, stored)],
+    ["dispatched", orphans, async (stored) => dispatched(await restore(deps, stored), stored)],
+    ["running", orphans, async (stored) => dispatched(await restore(deps, stored), stored)],
   ];
   /** Of those with a message, only the ones whose turn has come cost a look. */
   const isWorth = async ({ task }: Stored) =>

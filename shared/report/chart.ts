@@ -1,10 +1,11 @@
 import type { Trend } from "../task/report.ts";
+import { text } from "./text.ts";
 
 const WIDTH = 180;
 const HEIGHT = 40;
 
-/** A small chart of one figure, week by week, as SVG that needs nothing else. */
-export function chart(trends: readonly Trend[], figure: string): string {
+/** A small chart of one figure, week by week, as SVG that needs nothing else. `show` writes a value for those who hear it. */
+export function chart(trends: readonly Trend[], figure: string, show: (value: number) => string): string {
   const values = trends.map(({ figures }) => figures[figure] ?? 0);
   const most = Math.max(...values, 1e-9);
   const step = WIDTH / Math.max(1, values.length);
@@ -13,6 +14,6 @@ export function chart(trends: readonly Trend[], figure: string): string {
     const x = (i * step + 1).toFixed(1);
     return `<rect x="${x}" y="${(HEIGHT - height).toFixed(1)}" width="${(step - 2).toFixed(1)}" height="${height.toFixed(1)}" rx="1"/>`;
   });
-  const told = trends.map(({ name }, i) => `${name}: ${values[i]}`).join(", ");
-  return `<svg role="img" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" aria-label="${told}">${bars.join("")}</svg>`;
+  const told = trends.map(({ name }, i) => `${name}: ${show(values[i] as number)}`).join(", ");
+  return `<svg role="img" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" aria-label="${text(told)}">${bars.join("")}</svg>`;
 }

@@ -1,5 +1,5 @@
-import type { Report } from "../task/report.ts";
-import { headline, sections } from "./sections.ts";
+import { type Report, verdictOf } from "../task/report.ts";
+import { sections } from "./sections.ts";
 
 /** What a model or a stranger wrote must stay one cell, and no markup. */
 function cell(text: string): string {
@@ -7,11 +7,15 @@ function cell(text: string): string {
 }
 
 export function markdown(report: Report): string {
-  const parts = sections(report).map(({ title, lines = [], head, rows = [] }) => {
+  const parts = sections(report).map(({ title, isPart, lines = [], head, rows = [] }) => {
     const row = (cells: readonly string[]) => `| ${cells.map(cell).join(" | ")} |`;
     const table =
       head && rows.length > 0 ? [row(head), `|${" --- |".repeat(head.length)}`, ...rows.map(row)] : [];
-    return [`## ${title}`, ...lines.map(cell), ...(table.length > 0 ? [table.join("\n")] : [])].join("\n\n");
+    return [
+      `${isPart ? "###" : "##"} ${cell(title)}`,
+      ...lines.map(cell),
+      ...(table.length > 0 ? [table.join("\n")] : []),
+    ].join("\n\n");
   });
-  return `# Pawl ${report.name}\n\n**${cell(headline(report))}**\n\n${parts.join("\n\n")}\n`;
+  return `# Pawl ${report.name}\n\n**${cell(verdictOf(report).line)}**\n\n${parts.join("\n\n")}\n`;
 }

@@ -1,34 +1,32 @@
 import type { Cost } from "../task/cost.ts";
-import { showDuration } from "../task/duration.ts";
-import { findingKinds } from "../task/findings.ts";
-import { number, type Report, verdictOf } from "../task/report.ts";
+import { dollars } from "../task/dollars.ts";
+import { sayDuration } from "../task/duration.ts";
+import { counted, number, type Report } from "../task/report.ts";
 import { storeCost, storePrices } from "../task/store-prices.ts";
+import { type Sum, sumsOf, totalOf } from "../task/sums.ts";
 import { type Histogram, percentile, published, type Tally, total } from "../task/tally.ts";
+import { findingSections } from "./findings.ts";
 
 /** A report as tables and lines, before it is HTML or Markdown. */
 export interface Section {
   readonly title: string;
+  /** It belongs to the section before it. */
+  readonly isPart?: true;
   readonly lines?: readonly string[];
   readonly head?: readonly string[];
   readonly rows?: readonly (readonly string[])[];
 }
 
-export const dollars = (usd: number) => `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
 const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
   turns === 0
     ? "none"
-    : `${dollars(usd)} (${number(inputTokens + outputTokens)} tokens, ${number(turns)} ${turns === 1 ? "turn" : "turns"})`;
+    : `${dollars(usd)} (${counted(inputTokens + outputTokens, "token")}, ${counted(turns, "turn")})`;
 const date = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ");
 const share = (part: number, whole: number) =>
   whole === 0 ? "0 %" : `${((100 * part) / whole).toFixed(3)} %`;
-const ms = (value: number | undefined) =>
-  value === undefined
-    ? "-"
-    : value < 10_000
-      ? `${number(value)} ms`
-      : showDuration(Math.round(value / 1000) * 1000);
+const time = (ms: number | undefined) => (ms === undefined ? "-" : sayDuration(ms));
 const times = (histogram: Histogram) =>
-  [0.5, 0.95, 0.99].map((one) => ms(percentile(histogram, one))).join(" / ");
+  [0.5, 0.95, 0.99].map((one) => time(percentile(histogram, one))).join(" / ");
 
 /** Shown also where there are none. */
 const ALWAYS: ReadonlySet<string> = new Set(["unexplained", "completed", "in_doubt", "in_flight", "queued"]);
@@ -39,24 +37,26 @@ export function sections(report: Report): Section[] {
   const columns: readonly (readonly [string, Tally])[] = [...Object.entries(report.agents), ["all", all]];
   const byAgent = (
     title: string,
+    of: string,
     rows: readonly (readonly [string, (tally: Tally) => string])[],
   ): Section => ({
     title,
-    head: ["", ...columns.map(([name]) => name)],
+    head: [of, ...columns.map(([name]) => name)],
     rows: rows.map(([label, cell]) => [label, ...columns.map(([, tally]) => cell(tally))]),
   });
   const count = (pick: (tally: Tally) => number) => (tally: Tally) => number(pick(tally));
   return [
+    ...findingSections(report),
     {
       title: "Period",
       lines: [
-        `${date(report.span.from)} to ${date(report.span.to)} UTC, ${number(report.runs)} ${report.runs === 1 ? "reconciliation" : "reconciliations"}, ${number(report.documents)} documents looked at.`,
+        `${date(report.span.from)} to ${date(report.span.to)} UTC, ${counted(report.runs, "reconciliation")}, ${counted(report.documents, "document")} looked at.`,
         `Namespace ${report.namespace}, documents in ${report.store}.`,
       ],
     },
-    byAgent("Exactly once", [
-      ["published", count(published)],
-      ["completed", count((t) => t.completed)],
+    byAgent("Exactly once", "", [
+      ["sequences published", count(published)],
+      ["tasks completed", count((t) => t.completed)],
       ["duplicates caught by the stream's window", count((t) => t.duplicates.window)],
       ["duplicates caught by the occupied subject", count((t) => t.duplicates.subject)],
       [
@@ -67,31 +67,32 @@ export function sections(report: Report): Section[] {
       ["duplicates that reached execution", count((t) => t.executedTwice)],
       ["net duplication rate", (t) => share(t.executedTwice, t.completed)],
     ]),
-    byAgent("What became of every sequence", [
+    byAgent("What became of every sequence", "sequences", [
       ...(Object.keys(all.classes) as (keyof Tally["classes"])[])
         .filter((one) => all.classes[one] > 0 || ALWAYS.has(one))
         .map((one) => [one.replaceAll("_", " "), count((t) => t.classes[one])] as const),
       ["of these open since an earlier report", count((t) => t.carriedOver)],
     ]),
-    byAgent("Work", [
+    byAgent("Work", "", [
       ["tasks that came", count((t) => t.created)],
+      ["tasks completed", count((t) => t.completed)],
       ["starts: claims about to run the handler", count((t) => t.executions)],
       ["retries", count((t) => t.retries)],
       ["takeovers", count((t) => t.takeovers)],
       ["redeliveries skipped", count((t) => t.skipped)],
-      ["dead letters", count((t) => t.failed)],
-      ["cancelled", count((t) => t.cancelled)],
-      ["queued, p50 / p95 / p99", (t) => times(t.queuedMs)],
-      ["run, p50 / p95 / p99", (t) => times(t.runMs)],
+      ["tasks that failed: dead letters", count((t) => t.failed)],
+      ["tasks cancelled", count((t) => t.cancelled)],
+      ["time queued, p50 / p95 / p99", (t) => times(t.queuedMs)],
+      ["time of a run, p50 / p95 / p99", (t) => times(t.runMs)],
     ]),
     live(report, columns),
-    byAgent("Money", [
+    byAgent("Money", "", [
       ["spent", (t) => money(t.spent)],
       ["re-spent because of crashes, at most", (t) => money(t.respent)],
       ["saved by the journal", (t) => money(t.saved)],
     ]),
     deadLetters(columns),
-    ...findings(report),
+    sums(report),
     cost(report, all),
     {
       title: "Settings in force",
@@ -100,7 +101,14 @@ export function sections(report: Report): Section[] {
     },
     {
       title: "Queues",
-      head: ["stream", "last sequence", "waiting", "in flight", "delivered", "ack floor"],
+      head: [
+        "stream",
+        "last sequence",
+        "messages waiting",
+        "messages in flight",
+        "deliveries",
+        "acked up to",
+      ],
       rows: report.queues.map((one) => [
         one.stream,
         ...[one.lastSeq, one.pending, one.inFlight, one.delivered, one.ackFloor].map(number),
@@ -114,7 +122,7 @@ function live({ live: by }: Report, columns: readonly (readonly [string, Tally])
   const sum = (state: string) => Object.values(by).reduce((all, one) => all + (one[state] ?? 0), 0);
   return {
     title: "Live at the end of the period",
-    head: ["", ...columns.map(([name]) => name)],
+    head: ["tasks", ...columns.map(([name]) => name)],
     rows: ["scheduled", "dispatched", "running", "waiting", "in_doubt"].map((state) => [
       state.replaceAll("_", " "),
       ...columns.slice(0, -1).map(([name]) => number(by[name]?.[state] ?? 0)),
@@ -127,34 +135,20 @@ function deadLetters(columns: readonly (readonly [string, Tally])[]): Section {
   const codes = [...new Set(columns.flatMap(([, tally]) => Object.keys(tally.deadLetters)))].sort();
   return {
     title: "Dead letters by reason",
-    head: ["", ...columns.map(([name]) => name)],
+    head: ["tasks", ...columns.map(([name]) => name)],
     rows: codes.map((code) => [code, ...columns.map(([, tally]) => number(tally.deadLetters[code] ?? 0))]),
   };
 }
 
-function findings({ findings: { counts, named }, repairs }: Report): Section[] {
-  const kinds = Object.entries(counts) as [keyof typeof findingKinds, number][];
-  if (kinds.length === 0) return [{ title: "Findings", lines: ["None."] }];
-  const mended = Object.entries(repairs).map(
-    ([what, count]) => `${number(count)} ${what.replaceAll("_", " ")}`,
-  );
-  const shown = (kind: string) => kind.replaceAll("_", " ");
-  return [
-    {
-      title: "Findings",
-      lines: [`Repaired: ${mended.join(", ") || "nothing"}.`],
-      head: ["finding", "which", "detail"],
-      rows: named.map(({ kind, subject, detail }) => [shown(kind), subject, detail]),
-    },
-    {
-      title: "What they mean",
-      head: ["finding", "how many", "meaning", "what Pawl did", "what is left to you"],
-      rows: kinds.map(([kind, count]) => {
-        const { meaning, did, todo } = findingKinds[kind];
-        return [shown(kind), number(count), meaning, did, todo];
-      }),
-    },
-  ];
+/** Figures of different tables, against each other. */
+function sums(report: Report): Section {
+  const side = (parts: Sum["left"]) =>
+    `${parts.map(([count, what]) => `${number(count)} ${what}`).join(" + ") || "0"} = ${number(totalOf(parts))}`;
+  return {
+    title: "How it adds up",
+    head: ["", "on one side", "on the other"],
+    rows: sumsOf(report).map(({ of, left, right }) => [of, side(left), side(right)]),
+  };
 }
 
 function cost(report: Report, all: Tally): Section {
@@ -165,13 +159,9 @@ function cost(report: Report, all: Tally): Section {
   return {
     title: "What exactly-once cost",
     lines: [
-      `Store: ${number(reads)} reads and ${number(writes)} writes, ${dollars(storeCost(operations, store))} by prices of ${storePrices.date}.`,
-      `Per completed task: ${perTask(reads)} reads, ${perTask(writes)} writes, ${all.completed === 0 ? "-" : ms(Math.round((readMs + writeMs) / all.completed))} waiting for them (a write took ${mean.toFixed(1)} ms).`,
+      `Store: ${counted(reads, "read")} and ${counted(writes, "write")}, ${dollars(storeCost(operations, store))} by prices of ${storePrices.date}.`,
+      `Per completed task: ${perTask(reads)} reads, ${perTask(writes)} writes, ${all.completed === 0 ? "-" : sayDuration((readMs + writeMs) / all.completed)} waiting for them (a write took ${mean.toFixed(1)} ms).`,
       "By the functions' own count, which a process that is killed takes along.",
     ],
   };
-}
-
-export function headline(report: Report): string {
-  return verdictOf(report).line;
 }

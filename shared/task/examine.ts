@@ -1,5 +1,6 @@
 import { plus } from "./cost.ts";
-import type { HistoryEntry, Millis, Task } from "./document.ts";
+import type { HistoryEntry, Millis, Scheduled, Task, Waiting } from "./document.ts";
+import { sayDuration } from "./duration.ts";
 import type { Finding, FindingName } from "./findings.ts";
 import { type Entry, known } from "./journal.ts";
 import { lost } from "./ledger.ts";
@@ -16,6 +17,10 @@ export interface Span {
 const CLOCK_SLACK = 5_000;
 /** A dispatcher comes every minute; after so long nobody came. */
 const OVERDUE = 15 * 60_000;
+
+export function isOverdue(task: Task, now: Millis): task is (Scheduled | Waiting) & { dueAt: Millis } {
+  return (task.state === "scheduled" || task.state === "waiting") && (task.dueAt ?? now) < now - OVERDUE;
+}
 
 /**
  * What is wrong with a document by itself. `horizon`: how long after its end a message may come again. `since`: what
@@ -44,7 +49,7 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
     const before = history[history.indexOf(back) - 1] as HistoryEntry;
     find(
       "clock_back",
-      `${back.by} wrote ${back.event} ${before.at - back.at} ms before ${before.by} wrote ${before.event}`,
+      `${back.by} wrote ${back.event} ${sayDuration(before.at - back.at)} before ${before.by} wrote ${before.event}`,
     );
   }
   if (isFinal(task) && "expiresAt" in task) {
@@ -52,11 +57,11 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
     if (task.expiresAt - last < horizon - CLOCK_SLACK)
       find(
         "ttl_short",
-        `it expires ${task.expiresAt - last} ms after its last message; ${horizon} ms are needed`,
+        `it expires ${sayDuration(task.expiresAt - last)} after its last message, and has to stay ${sayDuration(horizon)}`,
       );
   }
-  if ((task.state === "scheduled" || task.state === "waiting") && (task.dueAt ?? now) < now - OVERDUE)
-    find("overdue", `it is ${task.state} and was due at ${new Date(task.dueAt as number).toISOString()}`);
+  if (isOverdue(task, now))
+    find("overdue", `it is ${task.state} and was due at ${new Date(task.dueAt).toISOString()}`);
   if (task.state === "in_doubt") find("in_doubt", `effect ${task.effect}, try ${task.tries}`);
   for (const { queue, seq } of task.settled.filter(({ outcome, at }) => outcome === "lost" && at >= since))
     find("message_lost", `sequence ${seq} of ${queue}`);

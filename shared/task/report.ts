@@ -1,5 +1,6 @@
 import type { Span } from "./examine.ts";
-import { type Finding, type Findings, findingKinds, MOST_NAMED, sorted } from "./findings.ts";
+import type { FindingName, Findings } from "./findings.ts";
+import { foundTogether, kindOf, kindsBySeverity, leftOf } from "./found.ts";
 import type { SequenceClass } from "./sequences.ts";
 import { added, caught, merged, percentile, published, type Tally, total } from "./tally.ts";
 
@@ -73,15 +74,6 @@ export function together(a: Report | undefined, b: Report): Report {
     const before: Tally = { ...older, classes: { ...closed, queued: 0, in_flight: 0 } };
     return [name, { ...added(before, newer), carriedOver: older.carriedOver }];
   });
-  const counts = { ...b.findings.counts };
-  const older = a.findings.named.filter(
-    (one) => !b.findings.named.some(({ kind, subject }) => kind === one.kind && subject === one.subject),
-  );
-  for (const [kind, count] of Object.entries(a.findings.counts)) {
-    const named = a.findings.named.filter((one) => one.kind === kind).length;
-    const left = older.filter((one) => one.kind === kind).length + (count - named);
-    if (left > 0) counts[kind as Finding["kind"]] = (counts[kind as Finding["kind"]] ?? 0) + left;
-  }
   const repairs = { ...a.repairs };
   for (const [name, count] of Object.entries(b.repairs)) repairs[name] = (repairs[name] ?? 0) + count;
   return {
@@ -90,49 +82,75 @@ export function together(a: Report | undefined, b: Report): Report {
     runs: a.runs + b.runs,
     documents: a.documents + b.documents,
     agents: Object.fromEntries(agents),
-    findings: { counts, named: capped(sorted([...b.findings.named, ...older])) },
+    findings: foundTogether(a.findings, b.findings),
     repairs,
     operations: merged({ ...a.operations }, { ...b.operations }) as unknown as Operations,
   };
 }
 
-function capped(named: readonly Finding[]): Finding[] {
-  const seen: Partial<Record<Finding["kind"], number>> = {};
-  return named.filter(({ kind }) => {
-    seen[kind] = (seen[kind] ?? 0) + 1;
-    return (seen[kind] as number) <= MOST_NAMED;
-  });
-}
+/** "ok": nobody has to do anything. "look": somebody has to. "broken": a promise did not hold. */
+export type Level = "ok" | "look" | "broken";
 
 export interface Verdict {
+  readonly level: Level;
+  /** Nothing is broken. */
   readonly ok: boolean;
+  /** The first line: what it states, and what there is to do. */
   readonly line: string;
+  readonly statement: string;
+  /** What somebody has to do something about, the worst first. */
+  readonly todo: readonly Todo[];
   readonly sequences: number;
   readonly unexplained: number;
 }
 
-const isBroken = (kind: string) => findingKinds[kind as Finding["kind"]].severity === "broken";
+export interface Todo {
+  readonly word: "Broken" | "To do";
+  /** "settled twice, 1 task (see which of them was written by hand, or copied)" */
+  readonly text: string;
+}
 
-/** The first line. */
+/** The first line. Green means that nobody has to do anything. */
 export function verdictOf({ agents, findings }: Report): Verdict {
   const all = total(agents);
   const sequences = published(all) + all.carriedOver;
   const unexplained = all.classes.unexplained;
-  const broken = Object.entries(findings.counts).filter(
-    ([kind, count]) => isBroken(kind) && kind !== "unexplained" && count > 0,
-  );
-  const twice = all.executedTwice;
+  const twice = findings.counts.completed_twice ?? all.executedTwice;
   const explained =
     unexplained === 0
       ? `All ${number(sequences)} sequences explained`
       : `${number(unexplained)} of ${number(sequences)} sequences are NOT explained`;
-  const once = twice === 0 ? "nothing completed twice" : `${number(twice)} completed twice`;
-  const rest = broken
-    .filter(([kind]) => kind !== "completed_twice")
-    .map(([kind, count]) => `${number(count)} × ${kind.replaceAll("_", " ")}`);
-  const ok = unexplained === 0 && twice === 0 && broken.length === 0;
-  return { ok, line: `${[explained, once, ...rest].join("; ")}.`, sequences, unexplained };
+  const once = twice === 0 ? "nothing completed twice" : `${counted(twice, "task")} completed twice`;
+  const statement = `${explained}; ${once}.`;
+  const todo = kindsBySeverity(findings)
+    .filter((kind) => leftOf(findings, kind) > 0)
+    .map((kind) => todoOf(kind, leftOf(findings, kind)));
+  const said = (word: Todo["word"]) => {
+    const texts = todo.filter((one) => one.word === word).map(({ text }) => text);
+    return texts.length === 0 ? "" : ` ${word}: ${texts.join("; ")}.`;
+  };
+  const line = `${statement}${said("Broken")}${said("To do")}`;
+  const ok = unexplained === 0 && twice === 0 && said("Broken") === "";
+  const level = !ok ? "broken" : todo.length > 0 ? "look" : "ok";
+  return { level, ok, line, statement, todo, sequences, unexplained };
 }
+
+function todoOf(kind: FindingName, left: number): Todo {
+  const { severity, of, todo } = kindOf(kind);
+  const [first = ""] = todo.split(/\.(?: |$)/);
+  const inside = first.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+  return {
+    word: severity === "broken" ? "Broken" : "To do",
+    text: `${nameOf(kind)}, ${counted(left, of)} (${inside})`,
+  };
+}
+
+/** A kind of finding, or of repair, as people write it: "in doubt". */
+export const nameOf = (kind: string): string => kind.replaceAll("_", " ");
+
+/** "1 task", "1,204 tasks": no number without what it counts. */
+export const counted = (count: number, of: string): string =>
+  `${number(count)} ${of}${count === 1 ? "" : "s"}`;
 
 /** What a list of reports keeps of each, for the trends. */
 export function figuresOf(report: Report): Record<string, number> {

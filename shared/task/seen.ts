@@ -83,3 +83,8 @@ export function mixed(text: string, seed: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
 }
+
+/** 64 bits of a text in eleven letters and digits or so, the same in every run: to know it again where it is not kept. */
+export function shortHash(text: string): string {
+  return `${mixed(text, 0x9e3779b9).toString(36)}.${mixed(text, 0x85ebca6b).toString(36)}`;
+}

@@ -1,12 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { html } from "../../shared/report/html.ts";
-import { markdown } from "../../shared/report/markdown.ts";
-import { found, NO_FINDINGS } from "../../shared/task/findings.ts";
-import { monthOf, type Report, together, verdictOf, weekOf } from "../../shared/task/report.ts";
+import { monthOf, weekOf } from "../../shared/task/report.ts";
 import { SeenHashes } from "../../shared/task/seen.ts";
 import { countOf, SequenceBook, showRanges } from "../../shared/task/sequences.ts";
-import { added, addTime, NO_TALLY, percentile, type Tally } from "../../shared/task/tally.ts";
+import { addTime, percentile } from "../../shared/task/tally.ts";
 
 const utc = (text: string) => Date.parse(`${text}Z`);
 
@@ -114,74 +111,4 @@ test("a percentile is at most a tenth too much", () => {
     ),
   );
   expect(percentile({}, 0.5)).toBeUndefined();
-});
-
-const tally = (more: Partial<Tally>): Tally => ({ ...NO_TALLY, ...more });
-const report = (more: Partial<Report>): Report => ({
-  v: 1,
-  name: "2026-W46",
-  namespace: "pawl",
-  store: "Firestore p",
-  span: { from: utc("2026-11-09T06:00"), to: utc("2026-11-16T06:00") },
-  runs: 1,
-  documents: 3,
-  agents: { echo: tally({ classes: { ...NO_TALLY.classes, completed: 3 }, completed: 3 }) },
-  queues: [],
-  live: { echo: { waiting: 2 } },
-  findings: NO_FINDINGS,
-  repairs: {},
-  settings: [],
-  operations: { reads: 10, writes: 9, readMs: 20, writeMs: 27 },
-  trends: [{ name: "2026-W46", figures: { sequences: 3 } }],
-  writtenAt: 0,
-  ...more,
-});
-
-describe("a report", () => {
-  test("its first line is the verdict", () => {
-    expect(verdictOf(report({})).line).toBe("All 3 sequences explained; nothing completed twice.");
-    const classes = { ...NO_TALLY.classes, completed: 1, unexplained: 2 };
-    const findings = found(NO_FINDINGS, { kind: "settled_twice", subject: "t", agent: "echo", detail: "" });
-    const bad = report({ agents: { echo: tally({ classes, executedTwice: 1 }) }, findings });
-    expect(verdictOf(bad)).toMatchObject({
-      ok: false,
-      line: "2 of 3 sequences are NOT explained; 1 completed twice; 1 × settled twice.",
-    });
-  });
-
-  test("two of a week add up; a finding that is still there counts once", () => {
-    const finding = { kind: "in_doubt", subject: "t", agent: "echo", detail: "effect post" } as const;
-    const a = report({
-      agents: { echo: tally({ classes: { ...NO_TALLY.classes, completed: 3, queued: 2 }, completed: 3 }) },
-      findings: found(NO_FINDINGS, finding),
-      repairs: { tasks_dispatched: 1 },
-    });
-    const b = report({
-      agents: {
-        echo: tally({ classes: { ...NO_TALLY.classes, completed: 5 }, completed: 5, carriedOver: 2 }),
-        other: NO_TALLY,
-      },
-      findings: found(NO_FINDINGS, finding, { ...finding, subject: "u" }),
-    });
-    const both = together(a, b);
-    expect(both.agents.echo?.classes).toMatchObject({ completed: 8, queued: 0 });
-    expect(verdictOf(both).sequences).toBe(8);
-    expect(both.findings.counts).toEqual({ in_doubt: 2 });
-    expect(both).toMatchObject({ runs: 2, repairs: { tasks_dispatched: 1 }, operations: { writes: 18 } });
-    expect(Object.keys(both.agents)).toEqual(["echo", "other"]);
-    expect(added(NO_TALLY, NO_TALLY)).toEqual(NO_TALLY);
-  });
-
-  test("whatever a model named something stays text, in HTML and Markdown", () => {
-    const evil = `<script>alert(1)</script> | [x](javascript:alert(1)) "'&\n# head`;
-    const findings = found(NO_FINDINGS, { kind: "in_doubt", subject: evil, agent: evil, detail: evil });
-    const whole = report({ findings, agents: { [evil]: NO_TALLY } });
-    const page = html(whole);
-    expect(page).not.toMatch(/<script|<img|javascript:alert\(1\)"/);
-    expect(page).toContain("&#60;script&#62;");
-    expect(page).not.toMatch(/ (src|href|on\w+)=/);
-    const text = markdown(whole);
-    expect(text).not.toMatch(/(^|[^\\])<script|\n# head|(^|[^\\])\[x\]/);
-    for (const one of [page, text]) expect(one).toContain("What exactly-once cost");
-  });
 });

@@ -3,24 +3,13 @@ import { html } from "hono/html";
 import { type AgentQueues, agentQueues } from "../../journey/queues.ts";
 import type { TaskPage } from "../../ports/store.ts";
 import type { Millis, State, Task } from "../../task/document.ts";
+import { dollars } from "../../task/dollars.ts";
+import { sayDuration } from "../../task/duration.ts";
 import { type Env, mayUse, type WebAgent } from "../access.ts";
 import { list } from "../tasks.ts";
 import { show } from "./layout.ts";
 import { remembered } from "./remember.ts";
-import {
-  badge,
-  type Html,
-  heads,
-  line,
-  number,
-  part,
-  span,
-  stateNames,
-  table,
-  taskPath,
-  time,
-  usd,
-} from "./text.ts";
+import { badge, type Html, heads, line, number, part, stateNames, table, taskPath, time } from "./text.ts";
 
 /** Of each state so many are counted, and then it is "more than". */
 const COUNTED = 20;
@@ -116,7 +105,7 @@ function spendTile({ tasks, cursor }: TaskPage, now: Millis): Html {
   const today = tasks.filter(({ updatedAt }) => updatedAt >= now - (now % 86_400_000));
   const sum = today.reduce((all, { spent }) => all + spent.usd, 0);
   const isAll = today.length < tasks.length || cursor === undefined;
-  return html`<li id="tile-spend"><div><span class="figure">${usd(sum)}</span> ${
+  return html`<li id="tile-spend"><div><span class="figure">${dollars(sum)}</span> ${
     isAll
       ? `spent in all by the ${number(today.length)} tasks that changed today`
       : `spent in all by the last ${number(today.length)} tasks; more changed today`
@@ -140,18 +129,18 @@ const link = ({ id }: Brief, place: string): Html =>
 
 const askRow = (now: Millis) => (task: Brief) =>
   html`<tr id="ask-${task.id}">${link(task, "ask")}<td class="wrap">${task.about}</td>
-<td>${badge(task.state)}</td><td>${task.agent}</td><td>${span(now - task.since)}</td></tr>`;
+<td>${badge(task.state)}</td><td>${task.agent}</td><td>${sayDuration(now - task.since)}</td></tr>`;
 
 const runningRow = (now: Millis) => (task: Brief) =>
   html`<tr id="run-${task.id}">${link(task, "run")}<td>${task.agent}</td>
-<td class="end">${span(now - task.since)}</td><td><code>${task.about}</code></td></tr>`;
+<td class="end">${sayDuration(now - task.since)}</td><td><code>${task.about}</code></td></tr>`;
 
 const lastRow = (now: Millis) => (task: Brief) =>
   html`<tr id="last-${task.id}">${link(task, "last")}<td>${badge(task.state)}</td><td>${task.agent}</td>
-<td>${time(task.changedAt)} <span class="note">${span(now - task.changedAt)} ago</span></td></tr>`;
+<td>${time(task.changedAt)} <span class="note">${sayDuration(now - task.changedAt)} ago</span></td></tr>`;
 
 function agentRow({ name, lanes, pending, inFlight, oldestAge, redelivered }: AgentQueues): Html {
   return html`<tr id="agent-${name}"><th scope="row"><a href="/ui/tasks?agent=${encodeURIComponent(name)}">${name}</a></th>
 <td class="end">${number(lanes)}</td><td class="end">${number(pending)}</td><td class="end">${number(inFlight)}</td>
-<td class="end">${oldestAge > 0 ? span(oldestAge) : "–"}</td><td class="end">${number(redelivered)}</td></tr>`;
+<td class="end">${oldestAge > 0 ? sayDuration(oldestAge) : "–"}</td><td class="end">${number(redelivered)}</td></tr>`;
 }

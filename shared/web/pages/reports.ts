@@ -1,24 +1,41 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
-import { listReports, readReport } from "../../journey/reports.ts";
+import { type Listed, levelOf, listReports, readReport } from "../../journey/reports.ts";
+import type { State } from "../../task/document.ts";
 import { PawlError } from "../../task/errors.ts";
+import type { Level } from "../../task/report.ts";
 import { type Env, need, type Request } from "../access.ts";
 import { FRAMING, guardHeaders, seesReports, show } from "./layout.ts";
-import { day, heads, line, table } from "./text.ts";
+import { day, type Html, heads, line, table } from "./text.ts";
 
 /** A stored report may say what strangers wrote: no script, no form, no origin, nothing from elsewhere. */
 const REPORT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+/** With every kind of finding in it, it is a paragraph. */
+const LONGEST_VERDICT = 2_000;
+
+/** The word says it; the colour, which is that of a state, only repeats it. */
+const LEVELS: Readonly<Record<Level, readonly [word: string, colour: State]>> = {
+  ok: ["in order", "completed"],
+  look: ["to do", "waiting"],
+  broken: ["broken", "failed"],
+};
+
+function levelBadge(report: Listed): Html {
+  const [word, colour] = LEVELS[levelOf(report)];
+  return html`<span class="badge ${colour}">${word}</span>`;
+}
 
 export function addReports(ui: Hono<Env>): void {
   ui.get("/reports", async (c) => {
     checkReports(c);
     const reports = await listReports(c.var.deps.store);
     const rows = reports.map(
-      ({ name, from, to, verdict, ok }) => html`<tr id="r-${name}">
-<th scope="row"><a href="/ui/reports/${encodeURIComponent(name)}">${name}</a></th>
-<td><span class="badge ${ok ? "completed" : "failed"}">${ok ? "in order" : "look at it"}</span></td>
-<td class="wrap">${line(verdict, 300)}</td><td>${day(from)}</td><td>${day(to)}</td></tr>`,
+      (report) => html`<tr id="r-${report.name}">
+<th scope="row"><a href="/ui/reports/${encodeURIComponent(report.name)}">${report.name}</a></th>
+<td>${levelBadge(report)}</td>
+<td class="wrap">${line(report.verdict, LONGEST_VERDICT)}</td><td>${day(report.from)}</td><td>${day(report.to)}</td></tr>`,
     );
     const main = html`<h1>Reports</h1>
 <p class="lead">Every sequence of every stream, explained by the documents: once a week, and once a month.</p>
@@ -36,7 +53,7 @@ ${
     const path = `/ui/reports/${encodeURIComponent(listed.name)}/document`;
     guardHeaders(c, FRAMING);
     const main = html`<h1>Report ${listed.name}</h1>
-<p class="lead">${line(listed.verdict, 300)}</p>
+<p class="lead">${levelBadge(listed)} ${line(listed.verdict, LONGEST_VERDICT)}</p>
 <p><a href="/ui/reports">All reports</a> · <a href="${path}">This report by itself</a></p>
 <iframe class="report" sandbox title="Report ${listed.name}" src="${path}"></iframe>`;
     return show(c, { title: `Report ${listed.name}`, main, at: "/ui/reports" });

@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { html } from "hono/html";
 import type { Cost } from "../../task/cost.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
+import { dollars } from "../../task/dollars.ts";
 import { lost } from "../../task/ledger.ts";
 import { isFinal } from "../../task/table.ts";
 import { type Env, taskFor } from "../access.ts";
@@ -22,7 +23,6 @@ import {
   table,
   taskPath,
   time,
-  usd,
 } from "./text.ts";
 import { timeline } from "./timeline.ts";
 
@@ -108,9 +108,9 @@ function costs(task: Task, journal: Newest | undefined): Html {
   const spent = journal?.head.spent ?? task.spent;
   const saved = journal?.head.saved ?? task.saved;
   const again = lost(journal?.entries ?? []);
-  const row = (name: string, note: string, { turns, inputTokens, outputTokens, usd: dollars }: Cost) =>
+  const row = (name: string, note: string, { turns, inputTokens, outputTokens, usd }: Cost) =>
     html`<tr><th scope="row">${name}</th><td class="wrap note">${note}</td><td class="end">${number(turns)}</td>
-<td class="end">${number(inputTokens)}</td><td class="end">${number(outputTokens)}</td><td class="end">${usd(dollars)}</td></tr>`;
+<td class="end">${number(inputTokens)}</td><td class="end">${number(outputTokens)}</td><td class="end">${dollars(usd)}</td></tr>`;
   if (spent.turns + again.turns + saved.turns === 0) return html`<p class="empty">No model was asked.</p>`;
   const of = journal && journal.before > 0 ? `, by the newest ${number(journal.entries.length)} entries` : "";
   return table("costs", "Cost", heads("Cost|What it is|Turns>|Input tokens>|Output tokens>|Dollars>"), [

@@ -1,25 +1,14 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
 import type { Millis, State, Task } from "../../task/document.ts";
+import { dollars } from "../../task/dollars.ts";
 import { states } from "../../task/table.ts";
 import { type Env, mayUse, type WebAgent } from "../access.ts";
 import { read } from "../read.ts";
 import { queries } from "../schemas.ts";
 import { list } from "../tasks.ts";
 import { show } from "./layout.ts";
-import {
-  ago,
-  badge,
-  type Html,
-  heads,
-  line,
-  number,
-  stateNames,
-  table,
-  taskPath,
-  time,
-  usd,
-} from "./text.ts";
+import { ago, badge, type Html, heads, line, number, stateNames, table, taskPath, time } from "./text.ts";
 
 const PAGE = 50;
 
@@ -76,7 +65,7 @@ function row(task: Task, now: Millis, isFailed: boolean): Html {
   return html`<tr id="t-${id}"><th scope="row"><a href="${taskPath(id)}"><code>${id}</code></a></th>
 <td${isFailed ? html` class="wrap"` : ""}>${isFailed ? reason : badge(state)}</td><td>${agent}</td>
 <td>${time(updatedAt)} <span class="note">${ago(updatedAt, now)}</span></td>
-<td class="end">${number(attempts)}</td><td class="end">${usd(spent.usd)}</td></tr>`;
+<td class="end">${number(attempts)}</td><td class="end">${dollars(spent.usd)}</td></tr>`;
 }
 
 function select(name: string, label: string, values: readonly string[], chosen: string | undefined): Html {

@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Millis, State } from "../../task/document.ts";
+import { sayDuration } from "../../task/duration.ts";
 
 /** Escaped: what is put into a template is text, unless it came from one. */
 export type Html = ReturnType<typeof html>;
@@ -38,11 +39,6 @@ export function block(value: unknown, label: string, most = MOST_SHOWN): Html {
 const grouped = new Intl.NumberFormat("en");
 export const number = (value: number): string => grouped.format(value);
 
-export function usd(value: number): string {
-  if (value === 0) return "$0";
-  return `$${value < 1 ? value.toFixed(4) : grouped.format(Math.round(value * 100) / 100)}`;
-}
-
 /** "2026-11-16 09:02:31", in UTC, as the footer says. */
 export function time(at: Millis): Html {
   const iso = new Date(at).toISOString();
@@ -54,24 +50,7 @@ export function day(at: Millis): Html {
   return html`<time datetime="${iso}">${iso}</time>`;
 }
 
-/** "3 h 20 min": the two largest units. */
-export function span(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  const seconds = Math.floor(ms / 1_000);
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), "d"],
-    [Math.floor(seconds / 3_600) % 24, "h"],
-    [Math.floor(seconds / 60) % 60, "min"],
-    [seconds % 60, "s"],
-  ];
-  const first = parts.findIndex(([count]) => count > 0);
-  return parts
-    .slice(first, first + 2)
-    .flatMap(([count, unit]) => (count > 0 ? [`${count} ${unit}`] : []))
-    .join(" ");
-}
-
-export const ago = (at: Millis, now: Millis): string => `${span(now - at)} ago`;
+export const ago = (at: Millis, now: Millis): string => `${sayDuration(now - at)} ago`;
 
 export const stateNames: Readonly<Record<State, string>> = {
   scheduled: "scheduled",

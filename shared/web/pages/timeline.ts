@@ -1,9 +1,11 @@
 import { html } from "hono/html";
 import type { HistoryEntry, Millis, Task } from "../../task/document.ts";
+import { dollars } from "../../task/dollars.ts";
+import { sayDuration } from "../../task/duration.ts";
 import { isJsonObject, type Json } from "../../task/json.ts";
 import { type Transition, transitions } from "../../task/table.ts";
 import { type Call, callsOf, type Newest } from "./journal.ts";
-import { badge, block, type Html, line, number, span, usd } from "./text.ts";
+import { badge, block, type Html, line, number } from "./text.ts";
 
 /** What a journaled value is shown up to here; there may be a hundred of them. */
 const VALUE_SHOWN = 4_000;
@@ -80,11 +82,11 @@ const ENDINGS = {
 
 function callRow(call: Call, when: Html): Html {
   const { n, key, kind, state, at, endedAt, cost, reserved, until, why, kept } = call;
-  const took = kind !== "step" && at !== undefined && endedAt !== undefined && span(endedAt - at);
+  const took = kind !== "step" && at !== undefined && endedAt !== undefined && sayDuration(endedAt - at);
   const facts = [
     took && `took ${took}`,
-    cost && `${number(cost.inputTokens)} + ${number(cost.outputTokens)} tokens, ${usd(cost.usd)}`,
-    state === "open" && reserved && `${usd(reserved.usd)} at most`,
+    cost && `${number(cost.inputTokens)} + ${number(cost.outputTokens)} tokens, ${dollars(cost.usd)}`,
+    state === "open" && reserved && `${dollars(reserved.usd)} at most`,
     state === "open" && until !== undefined && `until ${new Date(until).toISOString()}`,
     why !== undefined && line(why, 300),
   ].filter((fact) => typeof fact === "string");
