@@ -33,7 +33,7 @@ const NANOS = new Set([
 ]);
 
 export function shown(field: string, value: unknown): string {
-  if (NANOS.has(field) && typeof value === "number") return showDuration(value / 1_000_000);
+  if (NANOS.has(field) && typeof value === "number" && value > 0) return showDuration(value / 1_000_000);
   if (NANOS.has(field) && Array.isArray(value))
     return `[${value.map((one) => shown(field, one)).join(", ")}]`;
   return JSON.stringify(value) ?? "unset";

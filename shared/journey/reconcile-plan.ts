@@ -16,7 +16,7 @@ export interface Plan {
   readonly since: number;
   readonly queues: readonly PlannedQueue[];
   readonly broken: readonly BrokenQueue[];
-  /** Streams that were there the last time, with something open. None in plans of earlier versions. */
+  /** Streams that are no more. None in plans of earlier versions. */
   readonly gone?: readonly GoneQueue[];
   /** Since when the server's words are captured, and since when they were the last time. */
   readonly advisories?: { readonly since?: number | undefined; readonly before?: number | undefined };
@@ -73,10 +73,9 @@ export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
   const left = new Set(broken.length > 0 ? (await deps.bus.queues()).map(streamName) : []);
   const unseen = broken.filter(({ stream }) => left.has(stream)).sort(byName);
   const known = new Set([...queues, ...unseen].map(({ stream }) => stream));
-  // A queue that was drained and retired left nothing open.
   const gone = Object.entries(ledger.marks).flatMap(([stream, before]) => {
     const agent = queueNamed(stream, deps.settings.namespace)?.agent ?? "";
-    return known.has(stream) || before.open.length === 0 ? [] : [{ stream, agent, before }];
+    return known.has(stream) ? [] : [{ stream, agent, before }];
   });
   const advisories = { since: await deps.bus.advisoriesSince(), before: ledger.advisoriesSince };
   const at = deps.clock.now();

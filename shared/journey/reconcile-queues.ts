@@ -32,7 +32,8 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
         countOf(unexplained),
       );
     const settled = account.maxSettled[stream] ?? 0;
-    if (before && isRewound(info, before))
+    // That it was gone, an earlier report has said.
+    if (before && isRewound(info, before) && before.goneSince === undefined)
       find(
         "stream_rewound",
         `it has ${info.lastSeq} sequences, and had ${before.upTo}; made ${iso(info.createdAt)}`,
@@ -91,7 +92,7 @@ function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): 
   const { createdAt, pausedUntil } = consumer ?? {};
   return [
     ...(createdAt === undefined ? [{ kind: "consumer_gone", detail: "it has no consumer" } as const] : []),
-    ...(createdAt !== undefined && before && before.consumerCreatedAt !== createdAt
+    ...(createdAt !== undefined && before && !before.goneSince && before.consumerCreatedAt !== createdAt
       ? [{ kind: "consumer_recreated", detail: `made anew at ${iso(createdAt)}` } as const]
       : []),
     ...(pausedUntil !== undefined

@@ -118,7 +118,7 @@ export async function writeReport(
       at: plan.at,
       lastRun: plan.run,
       counts: plan.counts,
-      marks: marksOf(result),
+      marks: marksOf(result, deps.settings.retention),
       advisoriesSince: plan.advisories?.since,
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
     };
@@ -202,8 +202,17 @@ function fitting(past: readonly Past[]): readonly Past[] {
   return JSON.stringify(past).length > PAST_CHARS ? fitting(past.slice(Math.ceil(past.length / 4))) : past;
 }
 
-/** Where the next one begins. */
-function marksOf({ plan, books }: Account): Record<string, Mark> {
+/**
+ * Where the next one begins. A stream that is gone is remembered for as long as documents of its tasks are kept: one
+ * that is made anew under its name has other sequences.
+ */
+function marksOf({ plan, books }: Account, retention: number): Record<string, Mark> {
+  const gone = (plan.gone ?? [])
+    .map(
+      ({ stream, before }) =>
+        [stream, { ...before, open: [], goneSince: before.goneSince ?? plan.at }] as const,
+    )
+    .filter(([, { goneSince }]) => plan.at - goneSince < retention);
   const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
   const marks = Object.fromEntries(
     plan.queues.map(({ stream, info, before }) => [
@@ -216,5 +225,5 @@ function marksOf({ plan, books }: Account): Record<string, Mark> {
       },
     ]),
   );
-  return { ...Object.fromEntries(untouched), ...marks };
+  return { ...Object.fromEntries([...gone, ...untouched]), ...marks };
 }

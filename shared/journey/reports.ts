@@ -16,6 +16,8 @@ export interface Mark {
   /** The first sequence that was ever explained, and a hash of what became of all of them, report by report. */
   readonly first?: number;
   readonly digest?: string;
+  /** When its stream was first missed: what was open in it is named by that report. */
+  readonly goneSince?: number;
 }
 
 /** A report in the list of all. */

@@ -7,9 +7,12 @@ import { writers } from "../../shared/report/writers.ts";
 import type { Bench } from "./bench.ts";
 
 /** A whole reconciliation. */
-export async function reconciled(deps: Wired, options: { repair?: boolean } = {}): Promise<Reconciled> {
-  const { repair = false } = options;
-  const done = await reconcile(deps, new AbortController().signal, { repair, writers });
+export async function reconciled(
+  deps: Wired,
+  options: { repair?: boolean; lanes?: Readonly<Record<string, number>> } = {},
+): Promise<Reconciled> {
+  const { repair = false, ...known } = options;
+  const done = await reconcile(deps, new AbortController().signal, { repair, writers, ...known });
   if (!done) throw new Error("it ran out of time");
   return done;
 }
