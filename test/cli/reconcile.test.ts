@@ -42,6 +42,20 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
     text: expect.stringContaining(json.name),
   });
 
+  // Nobody has dispatched it: something to do, and nothing broken.
+  await submit(deps, { agent: "recorder", lanes: 1, id: "late", input: {}, at: Date.now() + 600_000 });
+  const late = await deps.store.get("late");
+  const overdue = { ...(late?.task as Task), dueAt: Date.now() - 3_600_000, stamp: "x" } as Task;
+  await deps.store.replace(overdue, late?.revision ?? "");
+  const look = await run("reconcile", "--no-repair");
+  expect(look.code).toBe(0);
+  expect(look.text).toMatch(/^All 1 sequences explained; .* To do: overdue, 1 task \(see whether/m);
+  expect((await run("report", "--list")).text).toMatch(/^\S+ +LOOK {3}All 1 sequences/m);
+  const mended = await run("reconcile");
+  expect(mended.code).toBe(0);
+  expect(mended.text).toMatch(/^ {2}overdue {2}late: it is scheduled .* \(mended\)$/m);
+  expect((await run("report", "--list")).text).not.toMatch(/LOOK/);
+
   // Somebody wrote to a document by hand.
   const found = await deps.store.get("t");
   await deps.store.replace({ ...(found?.task as Task), executions: 7, stamp: "x" }, found?.revision ?? "");
@@ -51,7 +65,11 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
   expect(broken.text).toMatch(/executed unfenced: Look at the task's history/);
   expect((await run("report", "--list")).text).toMatch(/BROKEN/);
 
-  expect((await run("reconcile", "--from", "2000-01-01")).text).toMatch(/1 × executed unfenced/);
+  const again = await run("reconcile", "--from", "2000-01-01");
+  expect(again).toMatchObject({
+    code: 1,
+    text: expect.stringMatching(/Broken: executed unfenced, 1 task \(look at/),
+  });
   for (const wrong of [
     ["reconcile", "--to", "2026-01-01"],
     ["reconcile", "--from", "soon"],

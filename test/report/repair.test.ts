@@ -1,6 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { dispatch } from "../../shared/journey/dispatch.ts";
 import { lookBack } from "../../shared/journey/reconcile-report.ts";
 import type { Notice } from "../../shared/ports/notify.ts";
 import type { Task } from "../../shared/task/document.ts";
@@ -41,13 +42,23 @@ test("an orphan is dispatched again, unless told not to; what was lost stays nam
   expect(namesOf(looked)).toEqual([`unexplained ${streamName(b.queue)}#1`, "orphan t"]);
   expect(looked.listed).toMatchObject({
     ok: false,
-    verdict: "1 of 1 sequences are NOT explained; nothing completed twice.",
+    level: "broken",
+    verdict:
+      "1 of 1 sequences are NOT explained; nothing completed twice. " +
+      "Broken: unexplained, 1 sequence (find out who deleted from the stream or the store). " +
+      "To do: orphan, 1 task (see whether the dispatch function runs every minute).",
   });
+  expect(looked.report.findings).not.toHaveProperty("mended");
   expect((await b.task("t")).dispatches).toBe(1);
 
   Object.assign(b.deps, { clock: { ...clock, ...later(1_200_000) } });
   const mended = await reconciled(b.deps, { repair: true });
   expect(mended.report.repairs).toEqual({ tasks_dispatched: 1 });
+  expect(mended.report.findings).toMatchObject({
+    mended: { orphan: 1 },
+    named: [{ kind: "unexplained" }, { kind: "orphan", subject: "t", mended: true }],
+  });
+  expect(mended.listed.verdict).not.toMatch(/orphan/);
   expect(await b.task("t")).toMatchObject({ state: "dispatched", dispatches: 2 });
   expect((await b.task("t")).settled).toMatchObject([{ seq: 1, outcome: "lost" }]);
   expect(await b.drain()).toEqual({ completed: 1 });
@@ -76,10 +87,60 @@ test("a settled message whose ack was lost is deleted; the work is not done agai
   // A week later it is still there, and now it may be mended.
   const mended = await reconciled(b.deps, { repair: true });
   expect(mended.report.repairs).toEqual({ acks_repeated: 1 });
+  expect(mended.report.findings.named).toMatchObject([{ kind: "ack_lag", mended: true }]);
   expect((await b.deps.bus.inspect(b.queue)).messages).toBe(0);
   expect(await b.drain()).toEqual({});
   expect(runs).toBe(1);
   expect(total(mended.report.agents).classes).toMatchObject({ completed: 1, unexplained: 0 });
+});
+
+test("of many that are overdue, also those that are not named are known to be mended", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+  );
+  const { clock } = b.deps;
+  for (let n = 0; n < 103; n++) await b.submit({}, { id: `t-${n}`, at: Date.now() + 60_000 });
+  Object.assign(b.deps, { clock: { ...clock, ...later(3_600_000) } });
+  expect((await reconciled(b.deps)).listed).toMatchObject({
+    level: "look",
+    ok: true,
+    verdict: expect.stringContaining("To do: overdue, 103 tasks (see whether the dispatch function"),
+  });
+  const { report, listed } = await reconciled(b.deps, { repair: true });
+  expect(report.findings).toMatchObject({ counts: { overdue: 103 }, mended: { overdue: 103 } });
+  expect(report.findings.named.every((one) => one.mended)).toBe(true);
+  expect(report.repairs).toEqual({ tasks_dispatched: 103 });
+  expect(listed).toMatchObject({ level: "ok" });
+});
+
+test("a stuck task that another dispatcher was faster with counts as mended; one that stays stuck does not", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(() => "done"),
+  );
+  const { clock, store } = b.deps;
+  for (const id of ["fast", "stuck"]) await b.submit({}, { id, at: Date.now() + 60_000 });
+  const deps = { ...b.deps, clock: { ...clock, ...later(3_600_000) } };
+  // The sweep finds neither of them. Just before, another one dispatches the first.
+  const due: typeof store.due = async () => {
+    const fast = await store.get("fast");
+    if (fast?.task.state === "scheduled") await dispatch(deps, fast, { ms: 0, retryIn: 60_000 });
+    return { tasks: [], isCut: false };
+  };
+  const { report, listed } = await reconciled({ ...deps, store: { ...store, due } }, { repair: true });
+  expect(report.findings).toMatchObject({
+    counts: { overdue: 2 },
+    mended: { overdue: 1 },
+    named: [{ subject: "fast", mended: true }, { subject: "stuck" }],
+  });
+  expect(report.repairs).toEqual({});
+  expect(listed).toMatchObject({
+    level: "look",
+    verdict: expect.stringMatching(/To do: overdue, 1 task \(/),
+  });
 });
 
 test("an earlier period can be looked at again, and nothing is kept of that", async () => {
@@ -133,7 +194,12 @@ test("people are told of a report once, also when the webhook is away at first a
     {
       type: "report.written",
       id: `report.${one.listed.name}.${one.listed.stamp}`,
-      data: { ok: true, verdict: "All 1 sequences explained; nothing completed twice.", findings: {} },
+      data: {
+        ok: true,
+        level: "ok",
+        verdict: "All 1 sequences explained; nothing completed twice.",
+        findings: {},
+      },
     },
   ]);
 });
