@@ -1,14 +1,16 @@
 import type { Advisory, KeptMessage } from "../ports/bus.ts";
 import type { Stored } from "../ports/store.ts";
 import { deadLetter } from "../task/create.ts";
+import { surplusAs } from "../task/decide.ts";
 import type { Task, TaskFailure } from "../task/document.ts";
 import { isPawlError, isUnsound, messageOf, PawlError } from "../task/errors.ts";
-import type { TaskEvent } from "../task/events.ts";
+import type { Reached } from "../task/journal.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
 import { type Arrived, arrive, keepConflict, keepPoison, keepUnsound } from "./arrive.ts";
 import { type Deps, mark, whilePatient } from "./deps.ts";
+import { countSpent, journalReached } from "./journal.ts";
 import { create, type Guard, readThrough, update } from "./write.ts";
 
 const MOST = 500;
@@ -96,8 +98,12 @@ async function failCarried(
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
     if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
     if (!isSameWork(found.task, arrived)) await keepConflict(arrived, delivery, guard, deps);
-    const written = await update(deps, found, changeOf(found, arrived, error, expiresAt), guard);
-    if (written.kind === "written") return true;
+    // What its last holder paid, and could not say, goes into the dead letter.
+    const reached = carries(found.task, arrived) ? await journalReached(found.task, guard, deps) : undefined;
+    const written = await update(deps, found, changeOf(found, arrived, error, expiresAt, reached), guard);
+    if (written.kind === "moot") continue;
+    countSpent(found.task, written.stored.task, deps);
+    return true;
   }
 }
 
@@ -106,21 +112,26 @@ function isSameWork(task: Task, { arrival }: Arrived): boolean {
 }
 
 /** Of the task's carrier: it failed. Of any other message: one too many. */
-function changeOf({ task: seen }: Stored, arrived: Arrived, error: TaskFailure, expiresAt: number) {
+function changeOf(
+  { task: seen }: Stored,
+  arrived: Arrived,
+  error: TaskFailure,
+  expiresAt: number,
+  reached: Reached | undefined,
+) {
   const { queue, seq, dispatch } = arrived.arrival;
   return (task: Task, own: ReturnType<typeof mark>): Task | undefined => {
     if (task.stamp !== seen.stamp) return undefined;
-    const isSame = isSameWork(task, arrived);
-    const event: TaskEvent =
-      isSame && carries(task, queue, seq, dispatch)
-        ? { type: "exhaust", error, queue, seq, expiresAt }
-        : { type: "surplus", queue, seq, dispatch, outcome: isSame ? "duplicate" : "conflict" };
-    return apply(task, event, own);
+    if (carries(task, arrived))
+      return apply(task, { type: "exhaust", error, queue, seq, expiresAt, ...(reached && { reached }) }, own);
+    const outcome = isSameWork(task, arrived) ? surplusAs(task, arrived.arrival) : "conflict";
+    return apply(task, { type: "surplus", queue, seq, dispatch, outcome }, own);
   };
 }
 
-function carries(task: Task, queue: string, seq: number, dispatch: number): boolean {
-  if (task.state !== "running" && task.state !== "dispatched") return false;
+function carries(task: Task, arrived: Arrived): boolean {
+  const { queue, seq, dispatch } = arrived.arrival;
+  if (!isSameWork(task, arrived) || (task.state !== "running" && task.state !== "dispatched")) return false;
   if (task.seq === undefined) return dispatch === task.dispatches;
   return task.queue === queue && task.seq === seq;
 }

@@ -17,6 +17,7 @@ import { DOCUMENT_LIMIT } from "../task/settings.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, mark } from "./deps.ts";
+import { countSpent, journalReached } from "./journal.ts";
 import type { Silence } from "./silence.ts";
 import { create, type Guard, readThrough, update } from "./write.ts";
 
@@ -109,7 +110,8 @@ async function keepBytes(
     if (isCarrier(found.task, delivery)) {
       if (found.task.state === "running" && !(await isSilent(found.task))) continue;
       const expiresAt = deps.clock.now() + deps.settings.retention;
-      change = { type: "exhaust", error, queue: stream, seq, expiresAt };
+      const reached = await journalReached(found.task, guard, deps);
+      change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
     } else {
       await create(deps, await letter(stray), guard);
       change = { type: "surplus", queue: stream, seq, dispatch: 0, outcome: "conflict", note: stray };
@@ -121,7 +123,9 @@ async function keepBytes(
       (task, own) => (task.stamp === found.task.stamp ? apply(task, change, own) : undefined),
       guard,
     );
-    if (written.kind === "written") return change.type === "exhaust" ? named : stray;
+    if (written.kind === "moot") continue;
+    countSpent(found.task, written.stored.task, deps);
+    return change.type === "exhaust" ? named : stray;
   }
 }
 

@@ -1,11 +1,12 @@
 import type { Delivery } from "../ports/bus.ts";
 import type { Stored } from "../ports/store.ts";
 import { adopted, deadLetter, submitted } from "../task/create.ts";
-import { type Decision, decide } from "../task/decide.ts";
+import { type Decision, decide, type SurplusAs } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { Envelope } from "../task/envelope.ts";
 import { isUnsound, PawlError } from "../task/errors.ts";
 import type { TaskEvent } from "../task/events.ts";
+import type { Reached } from "../task/journal.ts";
 import { taskText } from "../task/seal.ts";
 import { timing } from "../task/settings.ts";
 import { successionWait } from "../task/succession.ts";
@@ -14,7 +15,7 @@ import { type Arrived, keepConflict, keepUnsound } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
 import { atMost } from "./invocation.ts";
-import { journalCount } from "./journal.ts";
+import { countSpent, journalReached } from "./journal.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
 import { silence } from "./silence.ts";
 import { beforeClaim, create, type Guard, holding, readThrough, update, type Written } from "./write.ts";
@@ -68,12 +69,12 @@ async function claimSound(
 ): Promise<Claimed> {
   const { envelope, arrival } = arrived;
   const { crashLimit } = deps.settings;
-  let journaled: number | undefined;
+  let reached: Reached | undefined;
   const decideNow = (task: Task | undefined) =>
     decide(task, arrival, {
       now: deps.clock.now(),
       crashLimit,
-      ...(journaled !== undefined && { journaled }),
+      ...(reached && { journaled: reached.journaled }),
     });
 
   const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
@@ -110,8 +111,8 @@ async function claimSound(
       }
 
       case "crashLoop": {
-        if (journaled === undefined) {
-          journaled = await journalCount((seen as Stored).task, guard, deps);
+        if (!reached) {
+          reached = await journalReached((seen as Stored).task, guard, deps);
           continue;
         }
         if (!(await isSilent((seen as HeldTask).task))) break;
@@ -124,10 +125,12 @@ async function claimSound(
           queue,
           seq,
           expiresAt,
+          reached,
         };
         result = await update(deps, seen as Stored, changeIf(decision, exhaust), guard);
-        if (result.kind === "written") return closed({ kind: "ack" }, "dead-letter", "crash_loop");
-        break;
+        if (result.kind === "moot") break;
+        countSpent((seen as Stored).task, result.stored.task, deps);
+        return closed({ kind: "ack" }, "dead-letter", "crash_loop");
       }
 
       case "create":
@@ -153,8 +156,8 @@ async function claimSound(
         if (decision.kind === "create") {
           result = await create(deps, adopted(envelope, holder, mark(deps)), guard);
         } else {
-          const grown = journaled === undefined ? {} : { journaled };
-          const change = changeIf(decision, { type: decision.kind, ...holder, ...grown });
+          const looked = reached && { reached };
+          const change = changeIf(decision, { type: decision.kind, ...holder, ...looked });
           result = await update(
             deps,
             seen as Stored,
@@ -168,6 +171,7 @@ async function claimSound(
         if (result.kind === "moot") break;
         if (decision.kind === "takeover") deps.meter.count("takeovers", { agent: envelope.agent });
         const held = mine(result, holder.token);
+        if (seen) countSpent(seen.task, held.task, deps);
         // A holder that did not let go could extend its lease while we wait for its end, unless ours is attested first.
         const mustAttest = !held.task.started && deps.store.attest !== undefined;
         if (result.answered && !mustAttest) hold.grant(held.task, sentAt);
@@ -181,8 +185,12 @@ async function claimSound(
   }
 
   function changeIf(decision: Decision, event: TaskEvent) {
-    return (task: Task, own: ReturnType<typeof mark>) =>
-      decideNow(task).kind === decision.kind ? apply(task, event, own) : undefined;
+    const outcomeOf = (one: Decision) => ("outcome" in one ? one.outcome : undefined);
+    return (task: Task, own: ReturnType<typeof mark>) => {
+      const now = decideNow(task);
+      const isSame = now.kind === decision.kind && outcomeOf(now) === outcomeOf(decision);
+      return isSame ? apply(task, event, own) : undefined;
+    };
   }
 }
 
@@ -270,7 +278,7 @@ async function countSkip(seen: Stored, delivery: Delivery, deps: Deps, guard: Gu
   }
 }
 
-function surplus({ arrival }: Arrived, outcome: "duplicate" | "conflict"): TaskEvent {
+function surplus({ arrival }: Arrived, outcome: SurplusAs): TaskEvent {
   return { type: "surplus", queue: arrival.queue, seq: arrival.seq, dispatch: arrival.dispatch, outcome };
 }
 

@@ -11,6 +11,8 @@ import {
   type Head,
   isInline,
   type Kept,
+  type Reached,
+  reachedBy,
   splitText,
 } from "../task/journal.ts";
 import { byteLength, type Json, parseJson, plainJson, sha256 } from "../task/json.ts";
@@ -120,14 +122,24 @@ export async function openJournal(
   };
 }
 
-/** How far a task's journal has come: what tells a crash loop from slow progress. */
-export async function journalCount({ id, createdAt }: Task, guard: Guard, deps: Deps): Promise<number> {
-  const found = await persist(id, guard, deps, () => deps.store.getHead(id)).catch((error: unknown) => {
-    // One that was altered shows no progress: whoever opens it says so.
-    if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
-    throw error;
-  });
-  return found?.head.born === createdAt ? found.head.count : 0;
+/** How far a task's journal has come: what tells a crash loop from slow progress, and what its holders paid. */
+export async function journalReached(task: Task, guard: Guard, deps: Deps): Promise<Reached> {
+  const found = await persist(task.id, guard, deps, () => deps.store.getHead(task.id)).catch(
+    (error: unknown) => {
+      // One that was altered shows nothing: whoever opens it says so.
+      if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
+      throw error;
+    },
+  );
+  return reachedBy(task, found?.head);
+}
+
+/** For alerts: what a write has added to what its task has spent. */
+export function countSpent({ agent, spent: before }: Task, { spent }: Reached, { meter }: Deps): void {
+  if (spent.turns === before.turns) return;
+  meter.count("model_usd", { agent }, spent.usd - before.usd);
+  meter.count("model_tokens", { agent, kind: "input" }, spent.inputTokens - before.inputTokens);
+  meter.count("model_tokens", { agent, kind: "output" }, spent.outputTokens - before.outputTokens);
 }
 
 /** The journal as it is, without opening it. */

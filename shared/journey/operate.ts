@@ -2,7 +2,7 @@ import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
 import { messageOf, PawlError } from "../task/errors.ts";
 import type { Mark } from "../task/events.ts";
-import { doubtful } from "../task/journal.ts";
+import { doubtful, reachedBy } from "../task/journal.ts";
 import { byteLength, canonicalJson, type Json } from "../task/json.ts";
 import { queueNamed, streamName } from "../task/names.ts";
 import { questionOf } from "../task/question.ts";
@@ -13,7 +13,7 @@ import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
 import { msgIdOf, queueOf } from "./dispatch.ts";
-import { readJournal } from "./journal.ts";
+import { countSpent, readJournal } from "./journal.ts";
 import { publish } from "./publish.ts";
 import { readThrough, update } from "./write.ts";
 
@@ -114,7 +114,7 @@ export function resolve(
 export async function cancel(deps: Deps, id: string): Promise<Task> {
   const patient = whilePatient(deps, `Task ${id}`);
   let readFor: string | undefined;
-  let isOpen = false;
+  let journal: Awaited<ReturnType<typeof readJournal>>;
   const change = (task: Task, mark: Mark): Task | undefined => {
     if (isFinal(task)) throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it is over`);
     if (task.state === "running") return apply(task, { type: "requestCancel" }, mark);
@@ -125,16 +125,18 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
         return undefined;
       }
       // An effect of it may have happened, or still happen: its next holder finds out, or asks.
+      const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
       if (mayAct || isOpen) return asked(task, deps, mark);
     }
     const expiresAt = mark.now + deps.settings.retention;
-    return apply(task, { type: "cancel", ended: true, expiresAt }, mark);
+    // What a holder paid that died is in the journal only.
+    const reached = reachedBy(task, journal?.head);
+    return apply(task, { type: "cancel", ended: true, expiresAt, reached }, mark);
   };
   for (;;) {
     const cancelled = await operate(deps, id, change, patient);
     if (cancelled) return cancelled;
-    const journal = await readJournal(id, patient, deps);
-    isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
+    journal = await readJournal(id, patient, deps);
   }
 }
 
@@ -197,6 +199,7 @@ async function operate(
   if (written.kind === "moot" && written.stored) return undefined;
   if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
   const { task, revision } = written.stored;
+  countSpent(seen.task, task, deps);
   await leaveQueue(deps, seen.task, task);
   const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;
   // What was said is stored: a message that could not be sent now is sent by the next sweep.

@@ -1,6 +1,5 @@
 import type { Agent } from "../agent.ts";
 import { backoff } from "../task/backoff.ts";
-import type { Cost } from "../task/cost.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { WAIT_OVER } from "../task/ends.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
@@ -10,6 +9,7 @@ import { apply } from "../task/transitions.ts";
 import { type HeldTask, isMine } from "./claim.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
+import { countSpent } from "./journal.ts";
 import type { Outcome, Ran } from "./run.ts";
 import type { Recorded } from "./settle.ts";
 import { holding, update } from "./write.ts";
@@ -46,16 +46,9 @@ export async function record(
     return write();
   });
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
-  countSpent(held.task, journal.spent, deps);
+  countSpent(held.task, journal, deps);
   const { event: _, ...recorded } = ending;
   return recorded;
-}
-
-function countSpent({ agent, spent: before }: Running, spent: Cost, { meter }: Deps): void {
-  if (spent.turns === before.turns) return;
-  meter.count("model_usd", { agent }, spent.usd - before.usd);
-  meter.count("model_tokens", { agent, kind: "input" }, spent.inputTokens - before.inputTokens);
-  meter.count("model_tokens", { agent, kind: "output" }, spent.outputTokens - before.outputTokens);
 }
 
 interface Ending extends Recorded {

@@ -7,7 +7,7 @@ import { graceOf } from "../task/settings.ts";
 import { callsOf, type Suspension } from "./calls.ts";
 import type { Deps } from "./deps.ts";
 import type { Hold } from "./hold.ts";
-import { type Journal, openJournal } from "./journal.ts";
+import { type Journal, journalReached, openJournal } from "./journal.ts";
 import { runHandler } from "./lineage.ts";
 import { heedWitnesses } from "./witness.ts";
 import { holding } from "./write.ts";
@@ -53,7 +53,7 @@ export async function run(
   if ("problem" in input)
     return {
       outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true },
-      journal: before,
+      journal: await unopened(task, hold, deps),
     };
 
   const over = new AbortController();
@@ -107,13 +107,20 @@ export async function run(
     // Only the opening of the journal throws, and what reads it: the handler has not begun, and what it had begun before
     // is not known.
     const outcome = classify({ thrown: error }, { ...cause, isUnopened: true }, deps);
-    return { outcome, journal: before };
+    return { outcome, journal: outcome.kind === "abandoned" ? before : await unopened(task, hold, deps) };
   } finally {
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);
     // However it ended, nothing of this execution may go on: not what it forgot to await, nor what ran beside a wait.
     abort.abort(new PawlError("execution_over", `This execution of task ${task.id} is over`));
   }
+}
+
+/** Of a task that fails before its journal is opened: what holders before paid, and could not say, is said with that. */
+async function unopened(task: Running, hold: Hold, deps: Deps): Promise<Ran["journal"]> {
+  const before = journalOf(task);
+  if (task.fresh) return before;
+  return journalReached(task, holding(hold), deps).catch(() => before);
 }
 
 /** How much of it need never be done again. */

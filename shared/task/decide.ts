@@ -1,4 +1,4 @@
-import type { Millis, Task } from "./document.ts";
+import type { Millis, SettledAs, State, Task } from "./document.ts";
 import { isSettled } from "./settled.ts";
 
 export interface Arrival {
@@ -19,7 +19,10 @@ export type Decision =
   | { readonly kind: "missing" }
   | { readonly kind: "later"; readonly ms: number }
   | { readonly kind: "skip" }
-  | { readonly kind: "surplus"; readonly outcome: "duplicate" | "conflict" };
+  | { readonly kind: "surplus"; readonly outcome: SurplusAs };
+
+/** What a message is settled as that has nothing to run. */
+export type SurplusAs = Extract<SettledAs, "duplicate" | "conflict" | "cancelled" | "failed" | "rescheduled">;
 
 export function decide(
   task: Task | undefined,
@@ -35,8 +38,6 @@ export function decide(
   if (isSettled(task, arrival.queue, arrival.seq)) return { kind: "skip" };
   const isSameWork = task.agent === arrival.agent && task.inputHash === arrival.inputHash;
   if (!isSameWork) return { kind: "surplus", outcome: "conflict" };
-  const duplicate = { kind: "surplus", outcome: "duplicate" } as const;
-
   switch (task.state) {
     case "dispatched":
       // Whatever its sequence, an unsettled message is as good a carrier as the one that got lost.
@@ -46,7 +47,8 @@ export function decide(
       return { kind: "claim" };
     case "running":
       // Only the carrier's redelivery says that the holder fell silent; another message says nothing of it.
-      if (task.queue !== arrival.queue || task.seq !== arrival.seq) return duplicate;
+      if (task.queue !== arrival.queue || task.seq !== arrival.seq)
+        return { kind: "surplus", outcome: "duplicate" };
       if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
         return { kind: "crashLoop", starts: task.silentStarts };
       return { kind: "takeover" };
@@ -56,8 +58,32 @@ export function decide(
     case "completed":
     case "failed":
     case "cancelled":
-      return duplicate;
+      return { kind: "surplus", outcome: surplusAs(task, arrival) };
     default:
       return task satisfies never;
   }
+}
+
+/** What became of a task while the message that was to carry it lay in its queue. */
+const MEANWHILE: Partial<Record<State, SurplusAs>> = {
+  cancelled: "cancelled",
+  failed: "failed",
+  // Its publish was taken back, and it was there after all.
+  scheduled: "rescheduled",
+};
+
+/**
+ * What a message of the same work is settled as, in a document that has nothing for it to run. It is no duplicate if it
+ * carries a dispatch of this task and nothing settled yet carried that one or a later one: then it is the task's own,
+ * and shares its fate. A message of an earlier dispatch than one that is settled was replaced: whatever it was, it is
+ * one too many.
+ *
+ * Settlements that were paged out are not asked. They are older than those in the document, so of a later dispatch there
+ * is one in the document, unless dozens of duplicates came since. Then the carrier's own redelivery, were its ack lost
+ * for so long, is settled again by what became of its task: the same sequence is counted once all the same.
+ */
+export function surplusAs(task: Task, { dispatch }: Pick<Arrival, "dispatch">): SurplusAs {
+  const isOwn = dispatch > 0 && dispatch <= task.dispatches;
+  const isReplaced = task.settled.some((one) => one.dispatch >= dispatch);
+  return (isOwn && !isReplaced && MEANWHILE[task.state]) || "duplicate";
 }

@@ -1,5 +1,6 @@
 import { common, type Running, type SettledAs, type Task } from "./document.ts";
 import type { Mark, TaskEvent } from "./events.ts";
+import type { Reached } from "./journal.ts";
 import { settle } from "./settled.ts";
 
 /** The sequence that carried it, if it is known, is explained: another will. */
@@ -27,6 +28,12 @@ export function ended(
     released: isOver ?? false,
     ...(isTold && { stopped: { at: mark.now, by: mark.by, execution: task.executions } }),
   };
+}
+
+/** What its journal has come to, by whoever looked; a document never says less than before. */
+export function furthest({ journaled, spent, saved }: Task, reached: Reached | undefined): Reached {
+  const own = { journaled, spent, saved };
+  return reached && reached.journaled >= journaled && reached.spent.turns >= spent.turns ? reached : own;
 }
 
 /** Its runner must stop. One that had not begun leaves to the next what is left of its wait. */

@@ -1,4 +1,5 @@
 import type { DuplicateLayer, Millis, SettledAs, TaskFailure } from "./document.ts";
+import type { Reached } from "./journal.ts";
 import type { Json } from "./json.ts";
 
 /** What happened, with what is needed to write it down. */
@@ -9,7 +10,7 @@ export type TaskEvent =
   | { type: "requeue"; queue: string; outcome?: "rescheduled" }
   | { type: "rollback"; dueAt: Millis; note: string }
   | { type: "published"; seq: number }
-  | {
+  | ({
       type: "claim" | "takeover";
       queue: string;
       seq: number;
@@ -17,9 +18,7 @@ export type TaskEvent =
       runner: string;
       via: string;
       lease: number;
-      /** Entries in the journal, where a takeover looked: silent starts that made progress are no crash loop. */
-      journaled?: number;
-    }
+    } & Looked)
   | { type: "start"; lease: number }
   | { type: "complete"; result: Json; expiresAt: Millis }
   | { type: "retry" | "hold"; error: TaskFailure; dueAt: Millis; ended: boolean }
@@ -39,9 +38,9 @@ export type TaskEvent =
   | { type: "doubt"; effect: string; tries: number; ended: boolean }
   | { type: "fail"; error: TaskFailure; countsAttempt: boolean; ended: boolean; expiresAt: Millis }
   /** Without a sequence: it was never published. */
-  | { type: "exhaust"; error: TaskFailure; queue: string; seq?: number; expiresAt: Millis }
+  | ({ type: "exhaust"; error: TaskFailure; queue: string; seq?: number; expiresAt: Millis } & Looked)
   | { type: "requestCancel" }
-  | { type: "cancel"; ended: boolean; expiresAt: Millis }
+  | ({ type: "cancel"; ended: boolean; expiresAt: Millis } & Looked)
   | { type: "signal"; name: string; value: Json }
   | { type: "resolve"; to: "dispatched"; queue: string; answer: Json }
   | { type: "resolve"; to: "completed"; result: Json; expiresAt: Millis }
@@ -56,6 +55,11 @@ export type TaskEvent =
 /** Other code of the handler than what waits was told to stop, and may still run for so long. Left out: there is none. */
 interface Lingering {
   lingers?: number;
+}
+
+/** How far the journal has come, where somebody looked: a holder that died could not say. */
+interface Looked {
+  reached?: Reached;
 }
 
 /** Who writes, when, and the value that makes the write unlike any other. */

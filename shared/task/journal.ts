@@ -1,5 +1,5 @@
 import { type Cost, NO_COST, plus } from "./cost.ts";
-import type { Millis } from "./document.ts";
+import type { Millis, Task } from "./document.ts";
 import { PawlError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { Seal } from "./seal.ts";
@@ -99,6 +99,18 @@ export function emptyHead(
     pages: [],
     recent: [],
   };
+}
+
+/** How far a journal has come, and what that cost. A document lags behind it when a holder has died. */
+export type Reached = Pick<Task, "journaled" | "spent" | "saved">;
+
+/** By the head of a task's journal; by its document, where there is none, or one of another task of the same id. */
+export function reachedBy(task: Task, head: Head | undefined): Reached {
+  const { journaled, spent, saved } = task;
+  if (head?.born !== task.createdAt) return { journaled, spent, saved };
+  // Redriven from scratch: what an older journal did counts for nothing, and what it cost was paid.
+  const isOlder = head.epoch < task.epoch;
+  return { journaled: isOlder ? journaled : head.count, spent: head.spent, saved: head.saved };
 }
 
 const RECENT_ENTRIES = 50;

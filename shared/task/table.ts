@@ -126,7 +126,7 @@ export const transitions = {
     from: ANY,
     to: "same",
     by: "runner",
-    meaning: "another message for it is settled without running it",
+    meaning: "a message that has nothing to run is settled",
   },
   skip: { from: ANY, to: "same", by: "runner", meaning: "a settled message came again" },
   accept: {

@@ -1,6 +1,6 @@
 import { countsAfter, countsWithout, keptCounts } from "./counts.ts";
 import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
-import { closed, ended, explained, handedOff, suspended } from "./endings.ts";
+import { closed, ended, explained, furthest, handedOff, suspended } from "./endings.ts";
 import { PawlError } from "./errors.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { resolutionName } from "./journal.ts";
@@ -95,8 +95,9 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "takeover": {
       // The holder before may still act unless it let go by its own write.
       const started = successionWait(task, mark) === 0;
-      const { journaled = base.journaled } = event;
-      const silentStarts = journaled > base.journaled ? 0 : base.silentStarts;
+      const reached = furthest(task, event.reached);
+      // Silent starts that made progress are no crash loop.
+      const silentStarts = reached.journaled > base.journaled ? 0 : base.silentStarts;
       const { needs, stopped, unjournaled, ...kept } = base;
       const isNone = unjournaled && base.journaled === 0;
       const isKnown = base.fence === 0 || (event.type === "claim" && base.released && isNone);
@@ -118,7 +119,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         fence: base.fence + 1,
         executions: base.executions + (started ? 1 : 0),
         silentStarts: silentStarts + (started ? 1 : 0),
-        journaled,
+        ...reached,
       };
     }
     case "start": {
@@ -197,6 +198,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
           (event.seq === undefined && base.released) || undefined,
           mark,
         ),
+        ...furthest(task, event.reached),
         state: "failed",
         error: event.error,
         expiresAt: event.expiresAt,
@@ -206,6 +208,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "cancel":
       return {
         ...closed(task, "cancelled", task.state === "running" ? event.ended : base.released, mark),
+        ...furthest(task, event.reached),
         state: "cancelled",
         expiresAt: event.expiresAt,
       };

@@ -33,7 +33,9 @@ export async function dieAfter(b: Bench, agent: Agent, isPoint: (head: Head) => 
       return dead();
     },
   });
-  void serve(AGENT, agent, "once", new AbortController().signal, { ...own, store, bus: mortal(own.bus) });
+  const { model } = b.deps;
+  const deps = { ...own, store, bus: mortal(own.bus), ...(model && { model }) };
+  void serve(AGENT, agent, "once", new AbortController().signal, deps);
   await died.promise;
   await own.nc.close();
 }

@@ -3,6 +3,7 @@ import { submitted } from "../../shared/task/create.ts";
 import { decide } from "../../shared/task/decide.ts";
 import type { State, Task } from "../../shared/task/document.ts";
 import type { TaskEvent } from "../../shared/task/events.ts";
+import { pageOut } from "../../shared/task/settled.ts";
 import { apply } from "../../shared/task/transitions.ts";
 
 const mark = () => ({ now: 10, stamp: Math.random().toString(), by: "r" });
@@ -58,6 +59,69 @@ describe("the table of the design, cell by cell", () => {
       });
     },
   );
+
+  describe("a message of a task that was over, or taken back, before it came", () => {
+    const queued = taskIn("dispatched");
+    const dispatched = (dispatch: number, seq = 5) => ({ ...arrival(seq), dispatch });
+    const cancel: TaskEvent = { type: "cancel", ended: true, expiresAt: 99 };
+    const exhaust: TaskEvent = { type: "exhaust", error, queue: "Q", expiresAt: 99 };
+    const rollback: TaskEvent = { type: "rollback", dueAt: 99, note: "" };
+    const requeue: TaskEvent = { type: "requeue", queue: "Q" };
+    const taskAfter = (...events: TaskEvent[]) =>
+      events.reduce<Task>((task, event) => apply(task, event, mark()), queued);
+    const settledAs = (task: Task, seq: number, dispatch: number): Task => {
+      const decision = decide(task, dispatched(dispatch, seq), limits);
+      if (decision.kind !== "surplus") throw new Error(decision.kind);
+      const { outcome } = decision;
+      return apply(task, { type: "surplus", queue: "Q", seq, dispatch, outcome }, mark());
+    };
+    const outcomes = (task: Task) => task.settled.map(({ outcome }) => outcome);
+
+    test.each([
+      ["cancelled", taskAfter(cancel)],
+      ["failed", taskAfter(exhaust)],
+      ["rescheduled", taskAfter(rollback)],
+    ] as const)("is %s as its task is, and a second one is a duplicate", (outcome, task) => {
+      const once = settledAs(task, 5, 1);
+      expect(outcomes(once)).toEqual([outcome]);
+      expect(decide(once, dispatched(1), limits)).toEqual({ kind: "skip" });
+      expect(outcomes(settledAs(once, 6, 1))).toEqual([outcome, "duplicate"]);
+      expect(outcomes(settledAs(once, 6, 0))).toEqual([outcome, "duplicate"]);
+    });
+
+    test("is a duplicate if it was published by hand, or by a dispatch that the task does not know", () => {
+      expect(outcomes(settledAs(taskAfter(cancel), 5, 0))).toEqual(["duplicate"]);
+      expect(outcomes(settledAs(taskAfter(cancel), 5, 2))).toEqual(["duplicate"]);
+    });
+
+    test("shares its fate also after another was dispatched in its place, while that one has not come", () => {
+      const task = taskAfter(requeue, cancel);
+      expect(outcomes(settledAs(settledAs(task, 5, 1), 9, 2))).toEqual(["cancelled", "cancelled"]);
+      expect(outcomes(settledAs(settledAs(task, 9, 2), 5, 1))).toEqual(["cancelled", "duplicate"]);
+    });
+
+    test("is a duplicate where its task was carried by another", () => {
+      // Claimed from a message that was published by hand: the one of the dispatch comes second.
+      expect(outcomes(settledAs(taskAfter(claim, cancel), 6, 1))).toEqual(["cancelled", "duplicate"]);
+      const slept = taskAfter(claim, { type: "sleep", dueAt: 9 }, cancel);
+      expect(outcomes(settledAs(slept, 6, 1))).toEqual(["rescheduled", "duplicate"]);
+    });
+
+    test("is a duplicate where the settlement of its dispatch was paged out behind later ones", () => {
+      let task: Task = queued;
+      for (let seq = 1; seq <= 70; seq++) {
+        task = apply(task, { ...claim, seq }, mark());
+        task = apply(task, { type: "sleep", dueAt: 9 }, mark());
+        task = pageOut(task)?.task ?? task;
+        task = apply(task, { type: "dispatch", queue: "Q" }, mark());
+      }
+      task = apply(task, cancel, mark());
+      expect(task.settledPages).toBe(1);
+      expect(task.settled.some(({ dispatch }) => dispatch === 3)).toBe(false);
+      expect(settledAs(task, 999, 3).settled.at(-1)).toMatchObject({ outcome: "duplicate" });
+      expect(settledAs(task, 999, 71).settled.at(-1)).toMatchObject({ outcome: "cancelled" });
+    });
+  });
 
   test("dispatched: any unsettled message may carry it, unless it is not due", () => {
     expect(decide(taskIn("dispatched"), arrival(1), limits)).toEqual({ kind: "claim" });
