@@ -1,10 +1,11 @@
 import type { Settlement } from "../task/document.ts";
 import type { Findings } from "../task/findings.ts";
-import { NO_FINDINGS } from "../task/found.ts";
+import { found, NO_FINDINGS } from "../task/found.ts";
 import { SeenHashes } from "../task/seen.ts";
 import type { KeptBook } from "../task/sequences.ts";
 import type { Counting } from "../task/tally.ts";
 import { type Books, booksOf } from "./reconcile-books.ts";
+import { type LeftOpen, nothingOpen } from "./reconcile-open.ts";
 import type { Plan } from "./reconcile-plan.ts";
 
 /** A message that its document had settled while it was still in its stream. */
@@ -30,8 +31,23 @@ export interface Account {
   documents: number;
   /** Documents that were looked at and own no sequence of the books: those that do are known by that. */
   readonly seen: SeenHashes;
-  /** The task of which something can't be read, and how often that was tried. */
-  failed?: { readonly task: string; readonly tries: number } | undefined;
+  /** Tasks of which something can't be read, and how often that was tried. */
+  readonly failed: Record<string, number>;
+  /** Tasks that it leaves open. */
+  readonly open: LeftOpen;
+  /** Tasks whose holders did not answer: they are asked once more, a lease later. */
+  readonly unheld: Unheld[];
+  /** The shortest time that a finished task's document stays after its last message. */
+  shortestKept?: number;
+}
+
+export interface Unheld {
+  readonly task: string;
+  readonly agent: string;
+  readonly token: string;
+  readonly runner: string;
+  /** When its holder was asked. */
+  readonly at: number;
 }
 
 export function emptyAccount(plan: Plan): Account {
@@ -39,7 +55,7 @@ export function emptyAccount(plan: Plan): Account {
     plan,
     books: booksOf(plan),
     tallies: {},
-    findings: NO_FINDINGS,
+    findings: found(NO_FINDINGS, ...plan.findings),
     maxSettled: {},
     live: {},
     elsewhere: {},
@@ -48,6 +64,9 @@ export function emptyAccount(plan: Plan): Account {
     repairs: {},
     documents: 0,
     seen: new SeenHashes(plan.run),
+    failed: {},
+    open: nothingOpen(),
+    unheld: [],
   };
 }
 
@@ -74,8 +93,6 @@ export function accountFrom(plan: Plan, text: string, save: string): Account | u
   );
   return {
     ...rest,
-    // One of an earlier version has none.
-    elsewhere: rest.elsewhere ?? {},
     plan,
     books: booksOf(plan, books),
     seen: new SeenHashes(plan.run, wordsOf(decoded(seen))),

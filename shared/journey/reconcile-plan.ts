@@ -1,19 +1,37 @@
 import type { QueueInfo } from "../ports/bus.ts";
-import { showDuration } from "../task/duration.ts";
+import { sayDuration, showDuration } from "../task/duration.ts";
 import { isPawlError, messageOf, PawlError } from "../task/errors.ts";
+import type { Finding } from "../task/findings.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { readCounts } from "./meter.ts";
 import { inspectCalmly } from "./queues.ts";
-import { type Ledger, type Mark, type Past, readLedger } from "./reports.ts";
+import type { Remembered } from "./remembered.ts";
+import { type Mark, type OpenTasks, type Past, readLedger } from "./reports.ts";
 
 /** What one reconciliation looks at. Fixed when it begins: one that is killed and goes on makes the same report. */
 export interface Plan {
   readonly run: string;
   readonly from: number;
   readonly at: number;
-  /** Documents that changed before this were looked at the last time. */
+  /** What was lost before this was named the last time. */
   readonly since: number;
+  /** No report was made before. */
+  readonly isFirst?: boolean;
+  /** A look back, which goes by the times that documents say: nothing is remembered of what was open then. */
+  readonly isBack?: boolean;
+  /** Where in the store's order of writes the documents begin that changed since the last time; none: all of them. */
+  readonly after?: string;
+  /** Where they ended when the plan was made: the next one begins there. */
+  readonly position: string;
+  /** Tasks that the last report left open. */
+  readonly open?: OpenTasks;
+  /** Documents that were written later have a seal. */
+  readonly sealedSince?: number;
+  /** What is wrong with what was remembered, and with clocks. */
+  readonly findings: readonly Finding[];
+  /** Clocks are apart: nothing is repaired. */
+  readonly isClockOff?: boolean;
   readonly queues: readonly PlannedQueue[];
   readonly broken: readonly BrokenQueue[];
   /** Streams that are no more. None in plans of earlier versions. */
@@ -49,7 +67,10 @@ export interface PlannedQueue {
 const SLACK = 3_600_000;
 const AT_ONCE = 16;
 
-export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
+export async function planFrom(deps: Deps, { ledger, findings }: Remembered): Promise<Plan> {
+  const { cursor: position, now: storeNow } = await deps.store.position();
+  const storeAhead = storeNow - deps.clock.now();
+  let natsAhead = 0;
   const queues: PlannedQueue[] = [];
   const broken: BrokenQueue[] = [];
   const look = async (queue: Queue): Promise<void> => {
@@ -57,6 +78,7 @@ export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
     const before = ledger.marks[stream];
     try {
       const info = await inspectCalmly(deps, queue);
+      natsAhead = info.now - deps.clock.now();
       queues.push({ queue, stream, info, ...(before && { before }) });
     } catch (error) {
       // What it says of itself next week is not lost: its mark stays.
@@ -78,11 +100,42 @@ export async function planFrom(deps: Deps, ledger: Ledger): Promise<Plan> {
     return known.has(stream) ? [] : [{ stream, agent, before }];
   });
   const advisories = { since: await deps.bus.advisoriesSince(), before: ledger.advisoriesSince };
-  const at = deps.clock.now();
+  const clocks = clockFindings({ NATS: natsAhead, [deps.store.name]: storeAhead });
+  const isClockOff = clocks.length > 0;
+  const at = deps.clock.now() + (isClockOff ? storeAhead : 0);
   const from = ledger.at ?? Math.min(at, ...queues.map(({ info }) => info.createdAt)) - 1;
   const since = ledger.at === undefined ? 0 : ledger.at - SLACK;
   const counts = await readCounts(deps.store);
-  return { run: uniqueToken(), from, at, since, queues, broken: unseen, gone, advisories, counts };
+  return {
+    run: uniqueToken(),
+    from,
+    at,
+    since,
+    isFirst: ledger.at === undefined,
+    ...(ledger.position !== undefined && { after: ledger.position }),
+    position,
+    ...(ledger.open && { open: ledger.open }),
+    ...(ledger.sealedSince !== undefined && { sealedSince: ledger.sealedSince }),
+    findings: [...findings, ...clocks],
+    ...(isClockOff && { isClockOff }),
+    queues,
+    broken: unseen,
+    gone,
+    advisories,
+    counts,
+  };
+}
+
+/** Machines that are well are closer by far. */
+const CLOCKS_APART = 60_000;
+
+function clockFindings(ahead: Readonly<Record<string, number>>): Finding[] {
+  const isOff = Object.values(ahead).some((ms) => Math.abs(ms) > CLOCKS_APART);
+  if (!isOff) return [];
+  const said = Object.entries(ahead).map(
+    ([who, ms]) => `${who} is ${sayDuration(Math.abs(ms))} ${ms < 0 ? "behind" : "ahead of"} this machine`,
+  );
+  return [{ kind: "clock_off", subject: "clocks", agent: "", detail: said.join("; ") }];
 }
 
 /** The same period again, between two earlier reconciliations: the last one before `from`, the first one after `to`. */
@@ -91,7 +144,7 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
   const { past = [] } = ledger;
   const begin = past.findLast(({ at }) => at <= from);
   const end = past.find(({ at }) => at >= to);
-  const plan = await planFrom(deps, ledger);
+  const { open: _, after: __, ...plan } = await planFrom(deps, { ledger, findings: [] });
   const queues = plan.queues.map(({ queue, stream, info }): PlannedQueue => {
     const lastSeq = Math.min(info.lastSeq, end?.upTo[stream] ?? info.lastSeq);
     const upTo = Math.min(lastSeq, begin?.upTo[stream] ?? 0);
@@ -103,7 +156,7 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
   checkKept(first, past, deps);
   const since = begin ? begin.at - SLACK : 0;
   // What was open the last time is no part of an earlier period.
-  return { ...plan, queues, gone: [], from: first, at: end?.at ?? plan.at, since };
+  return { ...plan, isBack: true, queues, gone: [], from: first, at: end?.at ?? plan.at, since };
 }
 
 /** Without the documents of a time its sequences can't be explained any more; they were when it was. */

@@ -1,17 +1,19 @@
+import type { Finding } from "../task/findings.ts";
 import { splitText } from "../task/journal.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import { type Account, accountFrom, textOf } from "./reconcile-account.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
 import { type Plan, planFrom } from "./reconcile-plan.ts";
+import { type Remembered, remember } from "./remembered.ts";
 import { REPORTS, readLedger } from "./reports.ts";
 
 /** What a reconciliation does, in this order. `reconcile-stages.ts` says how; docs/operator.md says why. */
 export const STAGES = [
   "books",
   "documents",
-  "live",
-  "newest",
+  "open",
   "everything",
+  "unheld",
   "lags",
   "acks",
   "stuck",
@@ -63,10 +65,12 @@ const partName = (slot: number, part: number) => `reconcile-${slot}-${part}`;
 /** The plan of one that was cut off, or a new one. The record is ours then: an earlier one at it is refused its next save. */
 export async function planOrResume(pace: Pace): Promise<Begun> {
   const { deps } = pace;
-  const ledger = await readLedger(deps.store);
+  const remembered = await remember(deps);
+  const { ledger } = remembered;
   const found = await deps.store.getRecord(PROGRESS);
-  const left = found && (JSON.parse(found.text) as Progress);
-  const plan = left?.place === "done" ? undefined : left?.plan;
+  const left = found && progressFrom(found.text);
+  // A plan of an earlier version does not say where it is in the store's order of writes.
+  const plan = left?.place === "done" || left?.plan?.position === undefined ? undefined : left.plan;
   // A plan of before the last report has nothing left to say.
   if (found && left && plan && plan.at > (ledger.at ?? 0)) {
     const place = isPlace(left.place) ? left.place : FIRST;
@@ -79,10 +83,27 @@ export async function planOrResume(pace: Pace): Promise<Begun> {
   const isPlanned = left?.place === "planning";
   const planning = isPlanned ? found?.revision : await write(pace, { place: "planning" }, found?.revision);
   if (planning === undefined) return planOrResume(pace);
-  const made = await planFrom(deps, ledger);
+  const made = await planFrom(deps, withUnreadable(remembered, found !== undefined && !left));
   const revision = await write(pace, { place: FIRST, plan: made }, planning);
   // Another one has begun at the same moment: its plan is as good.
   return revision === undefined ? planOrResume(pace) : { plan: made, place: FIRST, revision };
+}
+
+/** Undefined where it can't be read: whoever wrote over it, everything is begun anew. */
+function progressFrom(text: string): Progress | undefined {
+  try {
+    const progress = JSON.parse(text) as Progress | null;
+    return progress && typeof progress.touched === "number" && progress.place ? progress : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function withUnreadable(remembered: Remembered, isUnreadable: boolean): Remembered {
+  if (!isUnreadable) return remembered;
+  const detail = "what a reconciliation that was cut off had found out can't be read: it was begun anew";
+  const finding: Finding = { kind: "unreadable", subject: `record ${PROGRESS}`, agent: "", detail };
+  return { ...remembered, findings: [...remembered.findings, finding] };
 }
 
 export const FIRST: Place = { stage: STAGES[0] };
@@ -140,7 +161,7 @@ export async function load(deps: Deps, { plan, kept }: Begun): Promise<Account |
 /** Its report is listed: nobody has to go on with it. */
 export async function close(pace: Pace, { run }: Plan): Promise<void> {
   const found = await pace.deps.store.getRecord(PROGRESS);
-  const left = found && (JSON.parse(found.text) as Progress);
+  const left = found && progressFrom(found.text);
   if (left?.plan?.run === run) await write(pace, { place: "done" }, found?.revision);
 }
 
@@ -155,8 +176,9 @@ const NOT_WOKEN_AFTER = 60_000;
  */
 export async function isAbandoned(deps: Pick<Deps, "store" | "clock">): Promise<boolean> {
   const found = await deps.store.getRecord(PROGRESS);
-  if (!found) return false;
-  const { place, touched, isLeft, plan } = JSON.parse(found.text) as Progress;
+  const left = found && progressFrom(found.text);
+  if (!left) return false;
+  const { place, touched, isLeft, plan } = left;
   const patience = isLeft ? NOT_WOKEN_AFTER : ABANDONED_AFTER;
   if (place === "done" || deps.clock.now() - touched < patience) return false;
   // Dead between its last two writes it has nothing left to do.

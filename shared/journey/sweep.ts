@@ -2,11 +2,13 @@ import type { Notify } from "../ports/notify.ts";
 import type { Stored } from "../ports/store.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
 import { isPawlError, messageOf } from "../task/errors.ts";
+import { isOverdue } from "../task/examine.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { ORPHAN_AFTER, type SweptState, sweepAt } from "../task/sweep.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, whilePatient } from "./deps.ts";
 import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
+import { evidence } from "./evidence.ts";
 import { type Patience, publish } from "./publish.ts";
 import { inspectCalmly, isStranded } from "./queues.ts";
 import { tell } from "./tell.ts";
@@ -38,13 +40,17 @@ export async function dispatchDue(
   stop?: AbortSignal,
   { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP, onDispatched }: SweepLimits = {},
 ): Promise<number> {
-  const now = deps.clock.now();
-  const turnOf = turnsOf(deps);
+  const { turnOf, serverNow } = turnsOf(deps);
   // By the first of the lanes whose turn has come; each task is then measured by its own.
   const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf({ agent, lane }, deps)));
   const turn = Math.max(0, ...(await Promise.all(all)));
+  // A clock that is ahead, ours or the server's, must start nothing before its time.
+  const now = Math.min(deps.clock.now(), serverNow());
+  const isOpen = openOf(deps);
+  /** What is due is dispatched; what was due long ago only if nothing shows that it is done. */
+  const isToDispatch = async (stored: Stored) => !isOverdue(stored.task, now) || isOpen(stored);
   const orphans = Math.min(turn, now - dispatchTimeout) + ORPHAN_AFTER;
-  const isOverdue = async (task: Dispatched | Running) =>
+  const isTurn = async (task: Dispatched | Running) =>
     now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(task, deps)));
   let isAway = false;
   const notify: Notify = async (notice) => {
@@ -63,23 +69,28 @@ export async function dispatchDue(
     return isDispatched;
   };
   const works: readonly [SweptState, number, (stored: Stored) => Promise<boolean>][] = [
-    ["scheduled", now, async (stored) => dispatched(await dispatch(deps, stored, ONCE), stored)],
+    [
+      "scheduled",
+      now,
+      async (stored) =>
+        (await isToDispatch(stored)) && dispatched(await dispatch(deps, stored, ONCE), stored),
+    ],
     [
       "waiting",
       now,
       async (stored) => {
         const isTold = await told(stored);
-        return dispatched(await wake(deps, stored), stored) || isTold;
+        return ((await isToDispatch(stored)) && dispatched(await wake(deps, stored), stored)) || isTold;
       },
     ],
     ["in_doubt", now, told],
     ["failed", now, told],
-    ["dispatched", orphans, async (stored) => dispatched(await restore(deps, stored), stored)],
-    ["running", orphans, async (stored) => dispatched(await restore(deps, stored), stored)],
+    ["dispatched", orphans, async (stored) => dispatched(await restore(deps, stored, isOpen), stored)],
+    ["running", orphans, async (stored) => dispatched(await restore(deps, stored, isOpen), stored)],
   ];
   /** Of those with a message, only the ones whose turn has come cost a look. */
   const isWorth = async ({ task }: Stored) =>
-    (task.state !== "dispatched" && task.state !== "running") || (await isOverdue(task));
+    (task.state !== "dispatched" && task.state !== "running") || (await isTurn(task));
   let looked = 0;
   let changed = 0;
   for (const [state, until, work] of works) {
@@ -117,22 +128,35 @@ export async function dispatchDue(
  * later is not looked for, its message is further back; so a long queue costs a sweep nothing. Not so where messages
  * lie that nobody will deliver any more: the oldest of them says nothing.
  */
-function turnsOf(deps: Deps): (queue: Queue) => Promise<number> {
+function turnsOf(deps: Deps): { turnOf: (queue: Queue) => Promise<number>; serverNow: () => number } {
   const now = deps.clock.now();
   const asked = new Map<string, Promise<number>>();
+  let serverNow = Number.POSITIVE_INFINITY;
   const ask = async (queue: Queue) => {
     try {
       const info = await inspectCalmly(deps, queue);
+      serverNow = Math.min(serverNow, info.now);
       return isStranded(info) ? now : (info.oldestAt ?? now);
     } catch (error) {
       // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
       return isPawlError(error, "bus_refused") ? now : 0;
     }
   };
-  return (queue) => {
+  const turnOf = (queue: Queue) => {
     const turn = asked.get(streamName(queue)) ?? ask(queue);
     asked.set(streamName(queue), turn);
     return turn;
+  };
+  return { turnOf, serverNow: () => serverNow };
+}
+
+/** Whether nothing shows that a task is done which nobody carries. One that is, is left to a person. */
+function openOf(deps: Deps): (stored: Stored) => Promise<boolean> {
+  const whyOver = evidence(deps);
+  return async ({ task }) => {
+    const why = await whyOver(task);
+    if (why) deps.log("error", "task.rolled-back", { task: task.id, reason: why });
+    return why === undefined;
   };
 }
 
@@ -146,7 +170,7 @@ export async function rescue(deps: Deps, id: string): Promise<void> {
     const stored = await deps.store.get(id);
     if (!stored) return;
     const isHeld = stored.task.state === "running" && (await deps.bus.isHeld(stored.task.token));
-    if (!isHeld && (await restore(deps, stored))) deps.log("warn", "message.restored", { task: id });
+    if (!isHeld && (await restore(deps, stored, openOf(deps)))) deps.log("warn", "message.restored", { task: id });
   } catch (error) {
     // Left to the sweep.
     deps.log("warn", "dispatch.failed", { task: id, reason: messageOf(error) });
@@ -154,10 +178,14 @@ export async function rescue(deps: Deps, id: string): Promise<void> {
 }
 
 /** A task whose message is gone, or was never published. */
-async function restore(deps: Deps, stored: Stored): Promise<boolean> {
+async function restore(
+  deps: Deps,
+  stored: Stored,
+  isOpen: (stored: Stored) => Promise<boolean>,
+): Promise<boolean> {
   const { task, revision } = stored;
   if (task.state !== "dispatched" && task.state !== "running") return false;
-  if (await hasMessage(deps, task)) return false;
+  if ((await hasMessage(deps, task)) || !(await isOpen(stored))) return false;
   if (task.state === "dispatched" && task.seq === undefined) {
     // Its dispatcher died between the write and the publish: the same message, where it was to go, under the same Msg-Id.
     const isSent = await republish(deps, { task, revision });

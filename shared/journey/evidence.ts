@@ -1,0 +1,54 @@
+import type { Task } from "../task/document.ts";
+import { isPawlError, isUnsound } from "../task/errors.ts";
+import type { Range } from "../task/sequences.ts";
+import type { Deps } from "./deps.ts";
+import { wasOpen } from "./reconcile-open.ts";
+import { type Ledger, readLedger } from "./reports.ts";
+
+/** Clocks of writers may be apart. */
+const SLACK = 3_600_000;
+
+/** What shows that a task which looks open was further already; undefined where nothing does. */
+export type Evidence = (task: Task) => Promise<string | undefined>;
+
+/**
+ * For whoever is about to start a task that nobody carries: its document may have been put back from a backup, and the
+ * work be done. Its journal knows its last holder; the last report knows which sequences were explained, and which tasks
+ * were open. It costs a read or three, and only of what is stuck.
+ */
+export function evidence(deps: Deps): Evidence {
+  let asked: Promise<Ledger> | undefined;
+  const ledgerNow = () => {
+    asked ??= readLedger(deps.store);
+    return asked;
+  };
+  return async (task) => (await byJournal(deps, task)) ?? byReport(deps, task, await ledgerNow());
+}
+
+async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promise<string | undefined> {
+  try {
+    const head = (await store.getHead(id))?.head;
+    if (!head || head.born !== createdAt || head.fence <= fence) return undefined;
+    return `its journal was opened under fence ${head.fence}, and its document says ${fence}`;
+  } catch (error) {
+    if (isUnsound(error) || isPawlError(error, "journal_altered")) return error.message;
+    throw error;
+  }
+}
+
+async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Promise<string | undefined> {
+  if (at === undefined) return undefined;
+  const when = new Date(at).toISOString();
+  if ((task.state === "dispatched" || task.state === "running") && task.seq !== undefined) {
+    const mark = marks[task.queue];
+    if (mark && task.seq <= mark.upTo && !isIn(mark.open, task.seq))
+      return `the report of ${when} found sequence ${task.seq} of ${task.queue} settled`;
+  }
+  if (!open || task.createdAt > at - SLACK) return undefined;
+  return (await wasOpen({ deps }, open, task.id)) === false
+    ? `it was created before the report of ${when}, which found it over`
+    : undefined;
+}
+
+export const isIn = (ranges: readonly Range[], seq: number) =>
+  ranges.some(([from, to]) => seq >= from && seq <= to);
