@@ -1,4 +1,5 @@
 import { plus } from "./cost.ts";
+import { type Counted, costOf, countedOf, minus, NOTHING_COUNTED } from "./counted.ts";
 import type { HistoryEntry, Millis, Scheduled, Task, Waiting } from "./document.ts";
 import { sayDuration } from "./duration.ts";
 import type { Finding, FindingName } from "./findings.ts";
@@ -95,40 +96,71 @@ function completionsOf({ history, settled }: Task): number {
   return Math.max(events, settled.filter(({ outcome }) => outcome === "completed").length);
 }
 
-/** Adds what a task did in a period. Its history has when; what it no longer has is taken from its counters. */
-export function countTask(tally: Counting, task: Task, span: Span, entries: readonly Entry[]): void {
+/**
+ * Adds what a task did in a period: what it counts now without what it counted `before`, at the last report; all of it,
+ * where it was created since. Of an older task that nobody counted before, only its history can say when it did what.
+ */
+export function countTask(
+  tally: Counting,
+  task: Task,
+  span: Span,
+  entries: readonly Entry[],
+  before?: Counted,
+): void {
   const isIn = (at: Millis) => at > span.from && at <= span.to;
   const events = task.history.filter(({ at }) => isIn(at));
-  const times = (event: string) => events.filter((one) => one.event === event).length;
   const isNew = isIn(task.createdAt);
   if (isNew) tally.created++;
-  // A history keeps its newest entries. What fell out of a new task's is in its counters; of an older one's, it is not.
-  const isWhole = !isNew || BEGINNINGS.has(task.history[0]?.event ?? "");
-  const { publishDuplicates: duplicates } = task;
-  for (const layer of ["window", "subject", "document", "key"] as const) {
-    const seen = events.filter(({ event, note }) => event === "publishDuplicate" && note === layer).length;
-    tally.duplicates[layer] += isWhole ? seen : (duplicates[layer] ?? 0);
+  const isCompleted = events.some(({ event }) => event === "complete");
+  tally.executedTwice += isCompleted ? Math.max(0, completionsOf(task) - 1) : 0;
+  countTimes(tally, task.history, isIn);
+  const base = before ?? (isNew ? NOTHING_COUNTED : undefined);
+  if (!base) {
+    countEvents(tally, events);
+    const end = endOf(task);
+    if (end !== undefined && isIn(end)) countEnd(tally, task);
+    return;
   }
-  tally.skipped += isWhole ? times("skip") : task.redeliveriesSkipped;
-  tally.executions += isWhole ? starts(events) : task.executions;
-  tally.executedTwice += times("complete") > 0 ? Math.max(0, completionsOf(task) - 1) : 0;
+  const since = minus(countedOf(task), base);
+  countNumbers(tally, since);
+  const isOver = task.state === "failed" ? since.failed > 0 : since.completed + since.cancelled > 0;
+  if (!isOver) return;
+  countEnd(tally, task);
+  // A turn under way looks like one that was lost, so these are counted at the end; after a redrive, the ones since then.
+  tally.respent = plus(tally.respent, lost(entries, base.failed > 0 ? span.from : undefined));
+}
+
+function countNumbers(tally: Counting, since: Counted): void {
+  for (const layer of LAYERS) tally.duplicates[layer] += since[layer];
+  tally.skipped += since.skipped;
+  tally.executions += since.executions;
+  tally.takeovers += since.takeovers;
+  tally.retries += since.retries;
+  tally.writes += since.writes + since.journaled;
+  tally.spent = plus(tally.spent, costOf(since, "spent"));
+  tally.saved = plus(tally.saved, costOf(since, "saved"));
+}
+
+/** What its history has of a period. Not what it cost: when it was paid is not there. */
+function countEvents(tally: Counting, events: readonly HistoryEntry[]): void {
+  const times = (event: string, note?: string) =>
+    events.filter((one) => one.event === event && (note === undefined || one.note === note)).length;
+  for (const layer of LAYERS) tally.duplicates[layer] += times("publishDuplicate", layer);
+  tally.skipped += times("skip");
+  tally.executions += starts(events);
   tally.takeovers += times("takeover");
   tally.retries += times("retry") + times("hold");
   tally.writes += events.length;
-  countTimes(tally, task.history, isIn);
-  const end = endOf(task);
-  if (end === undefined || !isIn(end)) return;
+}
+
+function countEnd(tally: Counting, task: Task): void {
   if (task.state === "completed" || task.state === "failed" || task.state === "cancelled")
     tally[task.state]++;
   if (task.state === "failed")
     tally.deadLetters[task.error.code] = (tally.deadLetters[task.error.code] ?? 0) + 1;
-  // What it cost is counted when it is over, in one period only.
-  tally.spent = plus(tally.spent, task.spent);
-  tally.saved = plus(tally.saved, task.saved);
-  tally.respent = plus(tally.respent, lost(entries));
-  tally.writes += task.journaled;
 }
 
+const LAYERS = ["window", "subject", "document", "key"] as const;
 const BEGINNINGS = new Set(["submit", "adopt", "deadLetter"]);
 
 /** When it ended: by its history, or, where that has forgotten it, by what it settled last. */

@@ -39,15 +39,19 @@ function paid(entries: readonly Entry[]): Cost {
   return entries.reduce((sum, entry) => (entry.kind === "receipt" ? plus(sum, entry.cost) : sum), NO_COST);
 }
 
-/** Turns that were asked for and whose answer was lost: by a crash, a cut stream, a lost lease. At most this was re-spent. */
-export function lost(entries: readonly Entry[]): Cost {
+/**
+ * Turns that were asked for, after `since`, and whose answer was lost: by a crash, a cut stream, a lost lease. At most this
+ * was re-spent.
+ */
+export function lost(entries: readonly Entry[], since = Number.NEGATIVE_INFINITY): Cost {
   const open = new Map<string, Cost>();
   let sum = NO_COST;
   for (const entry of entries) {
     const before = open.get(entry.key);
     if (entry.kind === "intent") {
       sum = plus(sum, before);
-      if (entry.reserved) open.set(entry.key, entry.reserved);
+      const isAsked = (entry.when ?? 0) > since;
+      if (entry.reserved) open.set(entry.key, isAsked ? entry.reserved : NO_COST);
     } else if (entry.kind === "receipt" || entry.kind === "undone") open.delete(entry.key);
   }
   return [...open.values()].reduce(plus, sum);

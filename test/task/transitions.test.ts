@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { COUNTED, countedOf } from "../../shared/task/counted.ts";
 import { countsOf, NO_COUNTS } from "../../shared/task/counts.ts";
 import { deadLetter, scheduled, submitted } from "../../shared/task/create.ts";
 import type { State, Task, TaskFailure } from "../../shared/task/document.ts";
@@ -274,6 +275,15 @@ describe("what a task counts of itself", () => {
       { numRuns: 200, endOnFailure: true },
     );
     expect(longest).toBeGreaterThan(48);
+  });
+
+  test("never goes down, nor does anything else that a report counts", () => {
+    const cost = { turns: 1, inputTokens: 1, outputTokens: 1, usd: 1 };
+    always((before, event) => {
+      const task = { ...before, journaled: 2, spent: cost, saved: cost };
+      const [was, is] = [countedOf(task), countedOf(apply(task, event, mark()))];
+      for (const name of COUNTED) expect(is[name], name).toBeGreaterThanOrEqual(was[name]);
+    });
   });
 
   test("begins with its first write, and keeps only what is not 0", () => {
