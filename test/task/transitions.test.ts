@@ -1,122 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { COUNTED, countedOf } from "../../shared/task/counted.ts";
-import { countsOf, NO_COUNTS } from "../../shared/task/counts.ts";
-import { deadLetter, scheduled, submitted } from "../../shared/task/create.ts";
-import type { State, Task, TaskFailure } from "../../shared/task/document.ts";
-import type { TaskEvent } from "../../shared/task/events.ts";
+import type { State, Task } from "../../shared/task/document.ts";
 import { isFinal, transitions } from "../../shared/task/table.ts";
 import { apply } from "../../shared/task/transitions.ts";
-
-const error: TaskFailure = { code: "fatal", message: "x", phase: "handler" };
-let stamps = 0;
-const mark = (now = 1_000) => ({ now, stamp: `s${stamps++}`, by: "r" });
-const envelope = { id: "t", agent: "a", lane: 0, input: {}, inputHash: "h", at: 1, stamp: "s", by: "c" };
-const fresh = () => submitted(envelope, "Q");
-
-/** One event of each kind, with whatever it carries made up. */
-const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
-  fc.record({
-    type: fc.constantFrom("dispatch" as const, "wake" as const),
-    queue: fc.constantFrom("Q", "Q2"),
-  }),
-  fc.record({ type: fc.constant("requeue" as const), queue: fc.constant("Q") }),
-  fc.record({ type: fc.constant("rollback" as const), dueAt: fc.nat(), note: fc.string() }),
-  fc.record({ type: fc.constant("published" as const), seq: fc.integer({ min: 1, max: 9 }) }),
-  fc.record({
-    type: fc.constantFrom("claim" as const, "takeover" as const),
-    queue: fc.constant("Q"),
-    seq: fc.integer({ min: 1, max: 9 }),
-    token: fc.uuid(),
-    runner: fc.constant("r"),
-    via: fc.constant("s"),
-    lease: fc.integer({ min: 1, max: 99 }),
-  }),
-  fc.constant({ type: "start" as const, lease: 20_000 }),
-  fc.record({ type: fc.constant("complete" as const), result: fc.constant(1), expiresAt: fc.nat() }),
-  fc.record({
-    type: fc.constantFrom("retry" as const, "hold" as const),
-    error: fc.constant(error),
-    dueAt: fc.nat(),
-    ended: fc.boolean(),
-  }),
-  fc.record(
-    {
-      type: fc.constant("handOff" as const),
-      ended: fc.boolean(),
-      waited: fc.nat(),
-      needs: fc.nat(),
-      renewed: fc.boolean(),
-      lingers: fc.nat(),
-    },
-    { requiredKeys: ["type", "ended"] },
-  ),
-  fc.record(
-    { type: fc.constant("sleep" as const), dueAt: fc.nat(), lingers: fc.nat() },
-    { requiredKeys: ["type", "dueAt"] },
-  ),
-  fc.record(
-    { type: fc.constant("wait" as const), waitingFor: fc.constant(["ok"]), lingers: fc.nat() },
-    { requiredKeys: ["type", "waitingFor"] },
-  ),
-  fc.record({
-    type: fc.constant("doubt" as const),
-    effect: fc.constant("post#1"),
-    tries: fc.constant(1),
-    ended: fc.boolean(),
-  }),
-  fc.record({
-    type: fc.constant("fail" as const),
-    error: fc.constant(error),
-    countsAttempt: fc.boolean(),
-    ended: fc.boolean(),
-    expiresAt: fc.nat(),
-  }),
-  fc.record({
-    type: fc.constant("exhaust" as const),
-    queue: fc.constant("Q"),
-    seq: fc.integer({ min: 1, max: 9 }),
-    error: fc.constant(error),
-    expiresAt: fc.nat(),
-  }),
-  fc.record({ type: fc.constant("redrive" as const), queue: fc.constant("Q"), fromScratch: fc.boolean() }),
-  fc.constant({ type: "requestCancel" as const }),
-  fc.record({ type: fc.constant("cancel" as const), ended: fc.boolean(), expiresAt: fc.nat() }),
-  fc.record({ type: fc.constant("signal" as const), name: fc.constant("n"), value: fc.constant(1) }),
-  fc.record({
-    type: fc.constant("resolve" as const),
-    to: fc.constant("dispatched" as const),
-    queue: fc.constant("Q"),
-    answer: fc.constant({ happened: false }),
-  }),
-  fc.record({
-    type: fc.constant("resolve" as const),
-    to: fc.constant("completed" as const),
-    result: fc.constant(1),
-    expiresAt: fc.nat(),
-  }),
-  fc.record({
-    type: fc.constant("resolve" as const),
-    to: fc.constant("failed" as const),
-    error: fc.constant(error),
-    expiresAt: fc.nat(),
-  }),
-  fc.record({
-    type: fc.constant("surplus" as const),
-    queue: fc.constant("Q"),
-    seq: fc.integer({ min: 1, max: 9 }),
-    dispatch: fc.constant(1),
-    outcome: fc.constant("duplicate" as const),
-  }),
-  fc.record({
-    type: fc.constant("skip" as const),
-    queue: fc.constant("Q"),
-    seq: fc.integer({ min: 1, max: 9 }),
-  }),
-  fc.record({ type: fc.constant("publishDuplicate" as const), layer: fc.constant("window" as const) }),
-  fc.record({ type: fc.constant("accept" as const), note: fc.constant("looked at") }),
-  fc.record({ type: fc.constant("told" as const), againAt: fc.integer({ min: 1, max: 9 }) }),
-);
+import { always, arbitrary, fresh, mark } from "../support/walks.ts";
 
 const FIELDS: Record<State, readonly string[]> = {
   scheduled: ["dueAt"],
@@ -129,32 +16,6 @@ const FIELDS: Record<State, readonly string[]> = {
   cancelled: ["expiresAt"],
 };
 const OWN = new Set(Object.values(FIELDS).flat());
-
-/** Applies what the table allows and skips the rest; `see` is called for each step. */
-function walk(
-  events: readonly TaskEvent[],
-  see: (before: Task, event: TaskEvent, after: Task) => void,
-): void {
-  let task: Task = fresh();
-  for (const event of events) {
-    let next: Task;
-    try {
-      next = apply(task, event, mark(task.updatedAt + 1));
-    } catch (refused) {
-      expect(refused).toMatchObject({ code: "illegal_transition" });
-      continue;
-    }
-    see(task, event, next);
-    task = next;
-  }
-}
-
-const walks = fc.array(arbitrary, { minLength: 5, maxLength: 60 });
-const always = (see: (before: Task, event: TaskEvent, after: Task) => void) =>
-  fc.assert(
-    fc.property(walks, (events) => walk(events, see)),
-    { numRuns: 1_000 },
-  );
 
 describe("whatever happens, in whatever order", () => {
   test("the fence never goes back, and grows by one with each claim alone", () => {
@@ -247,67 +108,6 @@ describe("whatever happens, in whatever order", () => {
       apply(before, event, mark());
       expect(before).toEqual(copy);
     });
-  });
-});
-
-describe("what a task counts of itself", () => {
-  const long = fc.array(arbitrary, { minLength: 150, maxLength: 400 });
-  const retries = new Set(["retry", "hold"]);
-  const suspensions = new Set(["sleep", "wait", "doubt"]);
-
-  test("is every event of its kind, however many its history has forgotten", () => {
-    let longest = 0;
-    fc.assert(
-      fc.property(long, (events) => {
-        const expected = { ...NO_COUNTS, writes: 1 };
-        walk(events, (before, event, after) => {
-          expected.writes++;
-          if (retries.has(event.type)) expected.retries++;
-          if (event.type === "takeover") expected.takeovers++;
-          if (event.type === "handOff") expected.handOffs++;
-          if (suspensions.has(event.type)) expected.suspensions++;
-          if (before.state !== "failed" && after.state === "failed") expected.failed++;
-          expect(countsOf(after)).toEqual(expected);
-          longest = Math.max(longest, expected.writes);
-        });
-      }),
-      // Shrinking walks this long takes minutes.
-      { numRuns: 200, endOnFailure: true },
-    );
-    expect(longest).toBeGreaterThan(48);
-  });
-
-  test("never goes down, nor does anything else that a report counts", () => {
-    const cost = { turns: 1, inputTokens: 1, outputTokens: 1, usd: 1 };
-    always((before, event) => {
-      const task = { ...before, journaled: 2, spent: cost, saved: cost };
-      const [was, is] = [countedOf(task), countedOf(apply(task, event, mark()))];
-      for (const name of COUNTED) expect(is[name], name).toBeGreaterThanOrEqual(was[name]);
-    });
-  });
-
-  test("begins with its first write, and keeps only what is not 0", () => {
-    expect(fresh().counts).toEqual({ writes: 1 });
-    expect(scheduled(envelope, 9).counts).toEqual({ writes: 1 });
-    const carrier = { queue: "Q", seq: 1, dispatch: 1 };
-    expect(deadLetter(envelope, carrier, error, 99, mark()).counts).toEqual({ writes: 1, failed: 1 });
-  });
-
-  test("is what its history still shows in a document of an earlier version, and goes on from there", () => {
-    always((before, event) => {
-      const { counts: _, ...earlier } = before;
-      if (before.history[0]?.event !== "submit") return;
-      expect(countsOf(earlier as Task)).toEqual(countsOf(before));
-      expect(apply(earlier as Task, event, mark()).counts).toEqual(apply(before, event, mark()).counts);
-    });
-  });
-
-  test("keeps the entries of a journal that a redrive leaves behind", () => {
-    const letter = deadLetter(envelope, { queue: "Q", seq: 1, dispatch: 1 }, error, 99, mark());
-    const again = (task: Task, fromScratch: boolean) =>
-      apply({ ...task, journaled: 3 }, { type: "redrive", queue: "Q", fromScratch }, mark());
-    expect(again(letter, true)).toMatchObject({ journaled: 0, counts: { discarded: 3 } });
-    expect(again(letter, false)).toMatchObject({ journaled: 3, counts: { writes: 2, failed: 1 } });
   });
 });
 
