@@ -6,6 +6,7 @@ import {
   partFields,
   recordFields,
   toFields,
+  WRITTEN_AT,
 } from "../shared/adapters/firestore-codec.ts";
 import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
 import type { TaskFilter } from "../shared/ports/store.ts";
@@ -51,7 +52,7 @@ async function queries(): Promise<Query[]> {
   const sent: Query[] = [];
   vi.stubGlobal("fetch", async (_: string, { body }: { body: string }) => {
     sent.push((JSON.parse(body) as { structuredQuery: Query }).structuredQuery);
-    return new Response("[]");
+    return new Response(JSON.stringify([{ readTime: "2026-11-16T02:24:00Z" }]));
   });
   const store = firestoreRest({
     projectId: "p",
@@ -74,8 +75,11 @@ async function queries(): Promise<Query[]> {
   await store.list({ states: ["scheduled", "dispatched", "running", "waiting", "in_doubt"] }, 10);
   await store.due("echo", "scheduled", { after: 0, until: 1 }, 10);
   await store.expire(1, 10);
-  // What has no order and one condition at most needs no index but those that every field has.
-  return sent.filter(({ orderBy }) => orderBy);
+  await store.changes("since:1.000000000", 10);
+  await store.changes("since:1.000000000:1.000000000:1.000000000:a", 10);
+  await store.changes("name:1.000000000:a", 10);
+  // What has no order and one condition at most needs no index but those that every field has; nor has the order of names.
+  return sent.filter((query) => query?.orderBy && query.where);
 }
 
 /** Fields compared for equality in any order, then those that order the answer; the name comes last by itself. */
@@ -97,14 +101,14 @@ function given({ fields }: Index): string {
 test("every query has its index, and every index its query", async () => {
   const needed = new Set((await queries()).map(neededBy));
   expect(indexes.map(given).sort()).toEqual([...needed].sort());
-  expect(needed.size).toBe(10);
+  expect(needed.size).toBe(11);
 });
 
 test("in each index the shard stands right before the time: one range would take 500 writes a second", () => {
   for (const { collectionGroup, queryScope, fields } of indexes) {
     expect([collectionGroup, queryScope]).toEqual(["pawl-tasks", "COLLECTION"]);
     expect(fields.at(-2)).toEqual({ fieldPath: "shard", order: "ASCENDING" });
-    expect(["updatedAt", "sweepAt", "expiresAt"]).toContain(fields.at(-1)?.fieldPath);
+    expect(["updatedAt", "sweepAt", "expiresAt", "writtenAt"]).toContain(fields.at(-1)?.fieldPath);
   }
 });
 
@@ -121,7 +125,7 @@ test("what no query looks for is in no index of its own: times, stamps, texts", 
   const input = { id: "a", agent: "echo", lane: 0, input: {}, inputHash: "", at: 0, stamp: "", by: "" };
   const task = submitted(input, "q");
   const written: Record<string, object> = {
-    "pawl-tasks": toFields(task),
+    "pawl-tasks": { ...toFields(task), [WRITTEN_AT]: null },
     "pawl-journals": headFields(emptyHead(task, 1, "")),
     "pawl-parts": partFields("a", ""),
     "pawl-records": recordFields(""),

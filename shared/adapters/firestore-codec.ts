@@ -1,8 +1,6 @@
-import type { Stored, TaskFilter, TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
-import { PawlError } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
-import { isTaskId, laneOf } from "../task/names.ts";
+import { laneOf } from "../task/names.ts";
 import { sweepAt } from "../task/sweep.ts";
 
 /**
@@ -25,6 +23,10 @@ export interface TaskFields {
 }
 
 export function toFields(task: Task): TaskFields {
+  return { ...queryFields(task), json: JSON.stringify(task) };
+}
+
+export function queryFields(task: Task): Omit<TaskFields, "json"> {
   const sweep = sweepAt(task);
   return {
     agent: task.agent,
@@ -36,14 +38,14 @@ export function toFields(task: Task): TaskFields {
     sweepAt: sweep === undefined ? null : new Date(sweep),
     shard: laneOf(task.id, SHARDS.length),
     expiresAt: "expiresAt" in task ? new Date(task.expiresAt) : null,
-    json: JSON.stringify(task),
   };
 }
 
-export function fromFields(json: unknown, path: string): Task {
-  if (typeof json !== "string") throw new Error(`${path} has no json field: it was not written by Pawl`);
-  return JSON.parse(json) as Task;
-}
+/**
+ * When the server took up the write that made the document what it is. Only the server writes it: the order of all
+ * writes, which no writer's clock can disturb.
+ */
+export const WRITTEN_AT = "writtenAt";
 
 export const SHARDS = [0, 1, 2, 3] as const;
 
@@ -60,55 +62,10 @@ export const partFields = (taskId: string, text: string) => ({ taskId, text });
 export const recordFields = (text: string) => ({ text, ...markFields() });
 export const markFields = () => ({ stamp: crypto.randomUUID() });
 
-/** A token's agents are asked for one by one: each range of an index is read on its own anyway. */
-export function filtersOf({ agents, ...filter }: TaskFilter): Omit<TaskFilter, "agents">[] {
-  return agents === undefined ? [filter] : agents.map((agent) => ({ ...filter, agent }));
-}
-
-/** So many bytes of documents are held at once. */
-export const MOST_BYTES = 8_000_000;
-
-export interface Answer {
-  readonly found: readonly Stored[];
-  /** It ends before the end: there was too much to be held at once. */
-  readonly isCut: boolean;
-}
-
-/** The newest of all answers, and the last of them as a place to go on from. */
-export function pageOf(answers: readonly Answer[], limit: number): TaskPage {
-  const tasksOf = ({ found }: Answer) => found.map(({ task }) => task);
-  const newestFirst = (a: Task, b: Task) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1);
-  // Behind the end of one that was cut there may be others that come before the rest.
-  const [end] = answers
-    .filter(({ isCut }) => isCut)
-    .flatMap((answer) => tasksOf(answer).slice(-1))
-    .sort(newestFirst);
-  const tasks = answers
-    .flatMap(tasksOf)
-    .sort(newestFirst)
-    .filter((task) => !end || task.id === end.id || newestFirst(task, end) < 0)
-    .slice(0, limit);
-  const last = end || tasks.length === limit ? tasks.at(-1) : undefined;
-  return { tasks, ...(last && { cursor: `${last.updatedAt}.${last.id}` }) };
-}
-
-const LATEST = Date.UTC(9999, 11, 31);
-
-/** It comes back from outside, where anyone may have written it. */
-export function readCursor(cursor: string): { at: number; id: string } {
-  const [, at, id] = /^(\d{1,15})\.([A-Za-z0-9_-]{1,128})$/.exec(cursor) ?? [];
-  // Beyond the year 9999, or an id that Firestore reserves, it would be the server's error, not the caller's.
-  if (at === undefined || id === undefined || Number(at) > LATEST || !isTaskId(id))
-    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
-  return { at: Number(at), id };
-}
-
 /** Seconds and nanoseconds of the update time. A revision may come from a message's header, which anyone can write. */
 export function isRevision(text: string): boolean {
   return /^\d{1,12}\.\d{9}$/.test(text);
 }
 
-const refuse = async (): Promise<never> => {
-  throw new PawlError("store_refused", "Firestore's order of writes is not asked for yet");
-};
-export const unordered = { position: refuse, changes: refuse, getMany: refuse };
+/** Times as texts that compare as they do: their nanoseconds have nine digits. */
+export const comparable = (time: string) => time.padStart(24, "0");

@@ -1,4 +1,4 @@
-import { partId } from "./firestore-codec.ts";
+import { comparable, partId } from "./firestore-codec.ts";
 
 /** A document by its collection and id, as it was seen. */
 export interface Seen {
@@ -90,6 +90,3 @@ export async function removeParts(
       for (const one of parts) await removal.remove({ parts: [one] });
   }
 }
-
-/** "seconds.nanoseconds": the latter have nine digits. */
-const comparable = (revision: string) => revision.padStart(24, "0");

@@ -1,39 +1,46 @@
 import {
   type CollectionReference,
-  type DocumentSnapshot,
   FieldPath,
+  FieldValue,
   Firestore,
   type Query,
-  type QueryDocumentSnapshot,
-  Timestamp,
+  type Timestamp,
   type WriteBatch,
 } from "@google-cloud/firestore";
-import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
-import type { Head } from "../task/journal.ts";
+import type { TaskStore, WriteResult } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
+import { changeReader } from "./firestore-changes.ts";
 import {
-  type Answer,
-  filtersOf,
-  fromFields,
   HEADS,
   headFields,
   isRevision,
-  MOST_BYTES,
   markFields,
   PARTS,
-  pageOf,
   partFields,
   partId,
   RECORDS,
   REMOVED,
-  readCursor,
   recordFields,
   SHARDS,
   TASKS,
   toFields,
-  unordered,
+  WRITTEN_AT,
 } from "./firestore-codec.ts";
-import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
+import { isRefusedWrite, storeError, within } from "./firestore-errors.ts";
 import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
+import {
+  dueOf,
+  filtersOf,
+  headIn,
+  LATEST,
+  MOST_BYTES,
+  pageOf,
+  type Read,
+  readCursor,
+  type Time,
+  taskIn,
+} from "./firestore-pages.ts";
+import { answerOf, readOf, revisionOf, seen, statusOf, timestampOf } from "./firestore-snapshots.ts";
 
 export interface FirestoreOptions {
   readonly projectId: string;
@@ -44,23 +51,6 @@ export interface FirestoreOptions {
   /** host:port. */
   readonly emulatorHost?: string;
 }
-
-/** gRPC status numbers, as far as they are told apart here. */
-const STATUS: Record<number, Status> = {
-  1: "CANCELLED",
-  3: "INVALID_ARGUMENT",
-  4: "DEADLINE_EXCEEDED",
-  5: "NOT_FOUND",
-  6: "ALREADY_EXISTS",
-  7: "PERMISSION_DENIED",
-  8: "RESOURCE_EXHAUSTED",
-  9: "FAILED_PRECONDITION",
-  10: "ABORTED",
-  12: "UNIMPLEMENTED",
-  13: "INTERNAL",
-  14: "UNAVAILABLE",
-  16: "UNAUTHENTICATED",
-};
 
 /** Firestore through Google's client: for Node. */
 export function firestoreGrpc(options: FirestoreOptions): TaskStore {
@@ -144,33 +134,41 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   return {
     name: `Firestore ${projectId}`,
     pageSize: 500,
-    get: (id) => ask(`Reading task ${id}`, async () => stored(await tasks.doc(id).get())),
-    create: (task) =>
-      write(`Creating task ${task.id}`, () => tasks.doc(task.id).create({ ...toFields(task) })),
+    get: (id) =>
+      ask(`Reading task ${id}`, async () => {
+        const found = await tasks.doc(id).get();
+        return found.exists ? taskIn(readOf(found)) : undefined;
+      }),
+    create: (task) => write(`Creating task ${task.id}`, () => tasks.doc(task.id).create(fieldsOf(task))),
     replace: async (task, seen) => {
       if (!isRevision(seen)) return { kind: "refused" };
       const guard = { lastUpdateTime: timestampOf(seen) };
-      return write(`Writing task ${task.id}`, () => tasks.doc(task.id).update({ ...toFields(task) }, guard));
+      return write(`Writing task ${task.id}`, () => tasks.doc(task.id).update(fieldsOf(task), guard));
     },
-    due: (agent, state, { after, until }, limit) =>
-      ask(`Looking for due tasks of ${agent}`, async () => {
-        const query = tasks
-          .where("agent", "==", agent)
-          .where("state", "==", state)
-          .where("shard", "in", SHARDS)
-          .where("sweepAt", ">", new Date(after))
-          .where("sweepAt", "<=", new Date(until))
-          .orderBy("sweepAt")
-          .limit(limit);
-        const { found, isCut } = await answerOf(query, MOST_BYTES);
-        return { tasks: found, isCut: isCut || found.length === limit };
-      }),
+    due: (agent, state, { after, until }, limit) => {
+      const query = tasks
+        .where("agent", "==", agent)
+        .where("state", "==", state)
+        .where("shard", "in", SHARDS)
+        .where("sweepAt", ">", new Date(after))
+        .where("sweepAt", "<=", new Date(until))
+        .orderBy("sweepAt")
+        .orderBy(FieldPath.documentId())
+        .limit(limit);
+      const behind = ({ fields, key }: Read) =>
+        query.startAfter(timestampOf((fields.sweepAt as Time).time), key);
+      const page = (last: Read | undefined) =>
+        ask(`Looking for due tasks of ${agent}`, () => answerOf(last ? behind(last) : query, MOST_BYTES));
+      return dueOf(page, state, limit);
+    },
     list: (filter, limit, cursor) =>
       ask("Listing tasks", async () => {
         const after = cursor === undefined ? undefined : readCursor(cursor);
         const filters = filtersOf(filter);
         const answers = filters.map(async ({ agent, owner, state, states }) => {
-          let query: Query = tasks.where("shard", "in", SHARDS);
+          // No field that is something else than a time: it would have no place among the others.
+          const times = tasks.where("updatedAt", "<=", new Date(LATEST));
+          let query: Query = times.where("shard", "in", SHARDS);
           if (agent !== undefined) query = query.where("agent", "==", agent);
           if (owner !== undefined) query = query.where("owner", "==", owner);
           if (state !== undefined) query = query.where("state", "==", state);
@@ -181,13 +179,32 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
         });
         return pageOf(await Promise.all(answers), limit);
       }),
-    ...unordered,
+    ...changeReader({
+      readTime: (what) => ask(what, async () => revisionOf((await records.doc("position").get()).readTime)),
+      byName: (what, limit, after) => {
+        const query = tasks.orderBy(FieldPath.documentId()).limit(limit);
+        return ask(what, () => answerOf(after === undefined ? query : query.startAfter(after), MOST_BYTES));
+      },
+      byTime: (what, limit, from, after) => {
+        const query = tasks
+          .where("shard", "in", SHARDS)
+          .where(WRITTEN_AT, ">", timestampOf(from))
+          .orderBy(WRITTEN_AT)
+          .orderBy(FieldPath.documentId())
+          .limit(limit);
+        const behind = after && query.startAfter(timestampOf(after.at), after.key);
+        return ask(what, () => answerOf(behind ?? query, MOST_BYTES));
+      },
+      many: (what, ids) =>
+        ask(what, async () => {
+          const found = ids.length > 0 ? await db.getAll(...ids.map((id) => tasks.doc(id))) : [];
+          return found.filter(({ exists }) => exists).map(readOf);
+        }),
+    }),
     getHead: (taskId) =>
       ask(`Reading the journal of ${taskId}`, async () => {
         const found = await heads.doc(taskId).get();
-        if (!found.exists || !found.updateTime) return undefined;
-        const head = JSON.parse(found.get("json") as string) as Head;
-        return { head, revision: revisionOf(found.updateTime) };
+        return found.exists ? headIn(readOf(found)) : undefined;
       }),
     putHead: async (head, seen) => {
       const what = `Writing the journal of ${head.taskId}`;
@@ -230,41 +247,6 @@ function identity({ emulatorHost, credentials }: FirestoreOptions) {
   return { host: emulatorHost, ssl: false };
 }
 
-/** Documents as they come, until they are more than that. */
-async function answerOf(query: Query, most: number): Promise<Answer> {
-  const found: Stored[] = [];
-  let chars = 0;
-  for await (const doc of query.stream() as AsyncIterable<QueryDocumentSnapshot>) {
-    found.push(stored(doc) as Stored);
-    chars += (doc.get("json") as string).length;
-    if (chars > most) return { found, isCut: true };
-  }
-  return { found, isCut: false };
-}
-
-function seen({ id, updateTime }: DocumentSnapshot): Seen {
-  return { id, revision: revisionOf(updateTime as Timestamp) };
-}
-
-function stored(snapshot: DocumentSnapshot): Stored | undefined {
-  if (!snapshot.exists || !snapshot.updateTime) return undefined;
-  return {
-    task: fromFields(snapshot.get("json"), snapshot.ref.path),
-    revision: revisionOf(snapshot.updateTime),
-  };
-}
-
-/** The same text as REST's updateTime carries, so that a message dispatched by one client is claimed by the other. */
-function revisionOf(time: Timestamp): string {
-  return `${time.seconds}.${String(time.nanoseconds).padStart(9, "0")}`;
-}
-
-function timestampOf(revision: string): Timestamp {
-  const [seconds, nanos] = revision.split(".");
-  return new Timestamp(Number(seconds), Number(nanos));
-}
-
-function statusOf(error: unknown): Status {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === "number" ? (STATUS[code] ?? `CODE_${code}`) : "UNKNOWN";
+function fieldsOf(task: Task) {
+  return { ...toFields(task), [WRITTEN_AT]: FieldValue.serverTimestamp() };
 }

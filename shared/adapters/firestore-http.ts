@@ -1,7 +1,7 @@
 import type { WriteResult } from "../ports/store.ts";
 import { messageOf } from "../task/errors.ts";
 import { isRefusedWrite, type Status, storeError, within } from "./firestore-errors.ts";
-import type { Value } from "./firestore-query.ts";
+import { fromRestTime, type Value } from "./firestore-query.ts";
 import type { TokenSource } from "./google-token.ts";
 
 export interface FirestoreRestOptions {
@@ -20,8 +20,16 @@ export interface RestDocument {
   readonly updateTime: string;
 }
 
+interface Got {
+  readonly found?: RestDocument;
+  readonly readTime: string;
+}
+
 export type Write = { readonly currentDocument?: object } & (
-  | { readonly update: { readonly name: string; readonly fields: object } }
+  | {
+      readonly update: { readonly name: string; readonly fields: object };
+      readonly updateTransforms?: object[];
+    }
   | { readonly delete: string }
 );
 
@@ -77,15 +85,14 @@ export function firestoreHttp(options: FirestoreRestOptions) {
     }
   };
 
+  /** One answer for each document, whether it is there or not; nothing where they are more than `most` bytes. */
+  const get = (what: string, body: { documents: string[]; mask?: object }, most?: number) =>
+    ask(what, `${root}:batchGet`, body, (answer) => answer as Got[] | undefined, most);
+
   const read = async (what: string, path: string): Promise<RestDocument | undefined> => {
     // batchGet, because a missing document is an answer there and not an error that looks like a missing database.
-    const answers = await ask(
-      what,
-      `${root}:batchGet`,
-      { documents: [path] },
-      (a) => a as { found?: RestDocument }[],
-    );
-    return answers.find((answer) => answer.found)?.found;
+    const answers = await get(what, { documents: [path] });
+    return answers?.find((answer) => answer.found)?.found;
   };
 
   const commit = async (what: string, writes: readonly Write[], isGuarded = true): Promise<WriteResult> => {
@@ -109,7 +116,7 @@ export function firestoreHttp(options: FirestoreRestOptions) {
       most,
     );
 
-  return { root, ask, read, commit, query };
+  return { root, get, read, commit, query };
 }
 
 /** The whole of it, or nothing where it is more than that: the rest is not waited for. */
@@ -132,17 +139,6 @@ function updateTimeOf(answer: unknown): string {
   };
   // A removal has none.
   return writeResults[0]?.updateTime ?? commitTime;
-}
-
-/** "2026-11-16T02:24:00.123456Z" ↔ "1794795840.123456000", the form that the gRPC client uses. */
-export function fromRestTime(time: string): string {
-  const [whole, fraction = ""] = time.replace("Z", "").split(".");
-  return `${Date.parse(`${whole}Z`) / 1000}.${fraction.padEnd(9, "0")}`;
-}
-
-export function toRestTime(revision: string): string {
-  const [seconds, nanos] = revision.split(".");
-  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}.${nanos}Z`;
 }
 
 function restError(code: number, text: string): RestError {

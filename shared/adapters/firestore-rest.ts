@@ -1,16 +1,12 @@
-import type { Stored, TaskStore, WriteResult } from "../ports/store.ts";
-import type { Head } from "../task/journal.ts";
+import type { TaskStore, WriteResult } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
+import { changeReader } from "./firestore-changes.ts";
 import {
-  type Answer,
-  filtersOf,
-  fromFields,
   HEADS,
   headFields,
   isRevision,
-  MOST_BYTES,
   markFields,
   PARTS,
-  pageOf,
   partFields,
   partId,
   RECORDS,
@@ -18,31 +14,42 @@ import {
   recordFields,
   TASKS,
   toFields,
-  unordered,
+  WRITTEN_AT,
 } from "./firestore-codec.ts";
 import { expireTasks, type Removal, removeParts, type Seen } from "./firestore-expire.ts";
+import { type FirestoreRestOptions, firestoreHttp, type RestDocument, type Write } from "./firestore-http.ts";
 import {
-  type FirestoreRestOptions,
-  firestoreHttp,
-  fromRestTime,
-  type RestDocument,
-  toRestTime,
-  type Write,
-} from "./firestore-http.ts";
+  type Answer,
+  charsOf,
+  dueOf,
+  filtersOf,
+  headIn,
+  MOST_BYTES,
+  pageOf,
+  type Read,
+  type Time,
+  taskIn,
+} from "./firestore-pages.ts";
 import {
+  type Behind,
+  changesQuery,
+  decodeValue,
   dueQuery,
   encodeValue,
   expiredQuery,
+  fromRestTime,
   listQuery,
+  namesQuery,
   partsQuery,
   removedQuery,
+  toRestTime,
   type Value,
 } from "./firestore-query.ts";
 
 /** Firestore's REST v1 by fetch: for runtimes where Google's client does not run. */
 export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const { projectId, namespace } = options;
-  const { root, ask, read, commit, query } = firestoreHttp(options);
+  const { root, get, read, commit, query } = firestoreHttp(options);
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
   const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
   const recordPath = (name: string) => `${root}/${RECORDS(namespace)}/${name}`;
@@ -52,6 +59,13 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     const update = { name: path, fields: encode(fields) };
     return commit(what, [{ update, ...(guard && { currentDocument: guard }) }], guard !== undefined);
   };
+  const putTask = (what: string, task: Task, guard: object) => {
+    const update = { name: taskPath(task.id), fields: encode(toFields(task)) };
+    const updateTransforms = [{ fieldPath: WRITTEN_AT, setToServerValue: "REQUEST_TIME" }];
+    return commit(what, [{ update, updateTransforms, currentDocument: guard }]);
+  };
+
+  const behind = (time: string, key: string): Behind => ({ time: toRestTime(time), name: taskPath(key) });
 
   /** By the last answer's documents: so many are half of what may be held at once. */
   let fitting = Infinity;
@@ -66,8 +80,8 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       // One is let through, however large.
       const documents = await query(what, body(size), size === 1 ? undefined : most);
       if (!documents) continue;
-      const found = documents.map((document) => stored(document) as Stored);
-      const chars = documents.reduce((sum, { fields }) => sum + String(fields?.json?.stringValue).length, 0);
+      const found = documents.map(readOf);
+      const chars = found.reduce((sum, one) => sum + charsOf(one), 1);
       if (found.length > 0) fitting = Math.max(1, Math.floor((found.length * most) / (2 * chars)));
       return { found, isCut: size < limit && found.length === size };
     }
@@ -91,9 +105,8 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     removed: (limit) => names("Looking for removed tasks", removedQuery(namespace, limit)),
     heads: async (ids) => {
       const what = "Looking for journals of removed tasks";
-      const body = { documents: ids.map(headPath), mask: { fieldPaths: ["stamp"] } };
-      const answers = await ask(what, `${root}:batchGet`, body, (a) => a as { found?: RestDocument }[]);
-      return answers.flatMap(({ found }) => (found ? [seen(found)] : []));
+      const answers = await get(what, { documents: ids.map(headPath), mask: { fieldPaths: ["stamp"] } });
+      return (answers ?? []).flatMap(({ found }) => (found ? [seen(found)] : []));
     },
     parts: (ids, limit, after) => {
       const from = after === undefined ? undefined : `${root}/${PARTS(namespace)}/${after}`;
@@ -112,21 +125,22 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   return {
     name: `Firestore ${projectId} (REST)`,
     pageSize: 500,
-    get: async (id) => stored(await read(`Reading task ${id}`, taskPath(id))),
-    create: (task) => put(`Creating task ${task.id}`, taskPath(task.id), toFields(task), { exists: false }),
+    get: async (id) => {
+      const found = await read(`Reading task ${id}`, taskPath(id));
+      return found && taskIn(readOf(found));
+    },
+    create: (task) => putTask(`Creating task ${task.id}`, task, { exists: false }),
     replace: async (task, seen) => {
       if (!isRevision(seen)) return { kind: "refused" };
-      const guard = { updateTime: toRestTime(seen) };
-      return put(`Writing task ${task.id}`, taskPath(task.id), toFields(task), guard);
+      return putTask(`Writing task ${task.id}`, task, { updateTime: toRestTime(seen) });
     },
-    due: async (agent, state, range, limit) => {
+    due: (agent, state, range, limit) => {
       const what = `Looking for due tasks of ${agent}`;
-      const { found, isCut } = await page(
-        what,
-        (size) => dueQuery(namespace, agent, state, range, size),
-        limit,
-      );
-      return { tasks: found, isCut: isCut || found.length === limit };
+      const ask = (after: Read | undefined) => {
+        const from = after && behind((after.fields.sweepAt as Time).time, after.key);
+        return page(what, (size) => dueQuery(namespace, agent, state, range, size, from), limit);
+      };
+      return dueOf(ask, state, limit);
     },
     list: async (filter, limit, cursor) => {
       const filters = filtersOf(filter);
@@ -140,12 +154,31 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       );
       return pageOf(await Promise.all(answers), limit);
     },
-    ...unordered,
+    ...changeReader({
+      readTime: async (what) => {
+        const [answer] = (await get(what, { documents: [recordPath("position")] })) ?? [];
+        return fromRestTime(answer?.readTime as string);
+      },
+      byName: (what, limit, after) =>
+        page(what, (size) => namesQuery(namespace, size, after && taskPath(after)), limit),
+      byTime: (what, limit, from, after) => {
+        const place = after && behind(after.at, after.key);
+        return page(what, (size) => changesQuery(namespace, size, toRestTime(from), place), limit);
+      },
+      many: async (what, ids) => {
+        if (ids.length === 0) return [];
+        // One is let through, however large.
+        const answers = await get(
+          what,
+          { documents: ids.map(taskPath) },
+          ids.length === 1 ? undefined : MOST_BYTES,
+        );
+        return answers?.flatMap(({ found }) => (found ? [readOf(found)] : []));
+      },
+    }),
     getHead: async (taskId) => {
       const found = await read(`Reading the journal of ${taskId}`, headPath(taskId));
-      if (!found) return undefined;
-      const head = JSON.parse(found.fields?.json?.stringValue as string) as Head;
-      return { head, revision: fromRestTime(found.updateTime) };
+      return found && headIn(readOf(found));
     },
     putHead: (head, seen) => {
       const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
@@ -176,10 +209,10 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   };
 }
 
-function stored(document: RestDocument | undefined): Stored | undefined {
-  if (!document) return undefined;
-  const task = fromFields(document.fields?.json?.stringValue, document.name);
-  return { task, revision: fromRestTime(document.updateTime) };
+function readOf(document: RestDocument): Read {
+  const { id: key, revision } = seen(document);
+  const fields = Object.entries(document.fields ?? {}).map(([name, value]) => [name, decodeValue(value)]);
+  return { key, revision, fields: Object.fromEntries(fields) };
 }
 
 function seen({ name, updateTime }: RestDocument): Seen {

@@ -4,7 +4,7 @@ import { isTaskId } from "../task/names.ts";
 import { readTask } from "../task/shape.ts";
 import { type Bucket, MOST_CHARS, taskIdOf } from "./kv-bucket.ts";
 import type { Texts } from "./kv-lease.ts";
-import { FIRST, fitting, MOST_KEYS } from "./kv-scan.ts";
+import { inPieces, type Looked } from "./many.ts";
 
 const DOCUMENTS = "task.*";
 
@@ -60,29 +60,15 @@ export function changeReader(bucket: Bucket): Pick<TaskStore, "position" | "chan
   };
 }
 
-/** So many documents are given back at once. */
-const MOST_IDS = 500;
-
 /** Each by a read of its own, many at once: in bulk they may come from a copy that lags behind. */
 export function manyReader(read: (id: string) => ReturnType<Texts["get"]>): TaskStore["getMany"] {
-  const one = async (id: string) => {
-    // No key of a bucket, some of them.
+  const look = async (id: string): Promise<Looked> => {
+    // What is no id may be no key either.
     const stored = isTaskId(id) ? await read(id) : undefined;
     const found = stored && foundAt(id, stored.revision, stored.text);
     return { found, chars: stored?.text.length ?? 0 };
   };
-  return async (ids) => {
-    const most = Math.min(ids.length, MOST_IDS);
-    const found: (Found | undefined)[] = [];
-    for (let chars = 0, size = FIRST; found.length < most && chars < MOST_CHARS; ) {
-      const some = ids.slice(found.length, Math.min(most, found.length + size));
-      const answers = await Promise.all(some.map(one));
-      found.push(...answers.map((answer) => answer.found));
-      chars += answers.reduce((sum, answer) => sum + answer.chars, 0);
-      size = fitting(found.length, chars, MOST_KEYS);
-    }
-    return found;
-  };
+  return (ids) => inPieces(ids, MOST_CHARS, (some) => Promise.all(some.map(look)));
 }
 
 /** A revision, and when its stream was made: another of the same name has other revisions. */

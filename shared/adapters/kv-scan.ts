@@ -32,7 +32,7 @@ export interface Reading {
 }
 
 /** Read at once: few at first, and as many as this much text allows when it is known how long they are. */
-export const FIRST = 16;
+const FIRST = 16;
 const MOST = 5_000;
 const MOST_BYTES = 16_000_000;
 /** What a message without a text takes. */
@@ -40,9 +40,9 @@ const OVERHEAD = 1_000;
 /** So often nothing may come of what the server says is there: it may have been written anew, further on. */
 const SILENT = 3;
 /** So many keys are asked for at once: the server compares each with each when it is asked. */
-export const MOST_KEYS = 128;
+const MOST_KEYS = 128;
 
-export const fitting = (count: number, bytes: number, most: number) =>
+const fitting = (count: number, bytes: number, most: number) =>
   Math.max(1, Math.min(most, Math.floor((MOST_BYTES * count) / (bytes + OVERHEAD * count))));
 
 /**
