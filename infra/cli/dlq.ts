@@ -9,7 +9,7 @@ import { agentsFolder, lanesKnown } from "../agents.ts";
 import { logger, say, sayJson } from "./output.ts";
 import { rawLines, rawText } from "./raw.ts";
 import { fieldLines, journalFacts, journalLines, journalOf, short, taskNamed, time } from "./status.ts";
-import { row } from "./tasks.ts";
+import { row, warnOf } from "./tasks.ts";
 
 interface Which {
   readonly agent?: string;
@@ -157,6 +157,7 @@ async function* failed(deps: Wired, { agent, code }: Which): AsyncGenerator<Fail
   if (agent === "") throw new PawlError("agent_unknown", "--agent is empty");
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
     const page = await deps.store.list({ state: "failed", ...(agent && { agent }) }, PAGE, cursor);
+    warnOf(deps.log, page.unreadable);
     for (const task of page.tasks)
       if (task.state === "failed" && (code ?? task.error.code) === task.error.code) yield task;
     cursor = page.cursor;

@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
 import type { Config } from "../../functions/config.ts";
 import { wire } from "../../functions/wire.node.ts";
-import type { TaskFilter } from "../../shared/ports/store.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import type { TaskFilter, Unread } from "../../shared/ports/store.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { states } from "../../shared/task/table.ts";
 import { logger, say, sayJson } from "./output.ts";
@@ -31,11 +32,22 @@ export function addTasks(program: Command, config: () => Config): void {
       await using deps = await wire(config(), logger(json));
       const filter: TaskFilter = { ...(agent && { agent }), ...(state && { state }) };
       const page = await deps.store.list(filter, count, cursor);
+      warnOf(deps.log, page.unreadable);
       if (json) return sayJson(page);
       for (const task of page.tasks) say(row(task));
       if (page.tasks.length === 0) say("no tasks");
       if (page.cursor) say(`more: --cursor ${page.cursor}`);
     });
+}
+
+/** So many are named. */
+const NAMED = 10;
+
+/** What lies among the tasks and can't be read: said beside the answer, which goes on without it. */
+export function warnOf(log: Log, unreadable: readonly Unread[] = []): void {
+  if (unreadable.length === 0) return;
+  const named = unreadable.slice(0, NAMED).map(({ key, why }) => `${key}: ${why}`);
+  log("warn", "documents.unreadable", { count: unreadable.length, which: named.join(". ") });
 }
 
 /** One task in a line. */

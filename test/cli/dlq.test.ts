@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
 import { submit } from "../../shared/journey/submit.ts";
+import type { TaskPage } from "../../shared/ports/store.ts";
 import { findToken } from "../../shared/web/tokens.ts";
+import { raw } from "../support/raw.ts";
 import { pawl } from "../support/runners.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
@@ -131,4 +133,26 @@ test("a token is shown once, and only its hash is kept", async () => {
   expect(await findToken(s.deps.store, `${token.slice(0, -1)}_`)).toBeUndefined();
   for (const wrong of [[], ["--owner", "a b"], ["--owner", "x", "--scope", "root"]])
     expect((await s.run(["token", "create", ...wrong])).code, wrong.join(" ")).toBe(2);
+});
+
+test("documents that can't be read don't break a list: it says how many and which", async () => {
+  await using s = await stage();
+  await submit(s.deps, { agent: "flaky", lanes: 1, id: "a", input: {} });
+  const past = await raw(s.deps, undefined);
+  await past.putTask("odd", "no json");
+  await past.putTask("odder", "null");
+  const which = '"odder: it is null; it should be an object. odd: it is no JSON"';
+  for (const args of [["tasks"], ["dlq", "ls"]]) {
+    const { code, text } = await s.run(args);
+    expect({ code, text }).toMatchObject({ code: 0 });
+    expect(text).toContain(`WARN documents.unreadable count=2 which=${which}`);
+  }
+  const { text } = await s.run(["tasks", "--json"]);
+  const page = JSON.parse(text.split("\n").find((line) => line.startsWith('{"tasks"')) ?? "") as TaskPage;
+  expect(page.tasks.map(({ id }) => id)).toEqual(["a"]);
+  expect(page.unreadable?.map(({ key }) => key)).toEqual(["odder", "odd"]);
+  expect(await s.run(["status", "odd"])).toMatchObject({
+    code: 1,
+    text: expect.stringContaining("Task odd's document can't be read: it is no JSON") as string,
+  });
 });
