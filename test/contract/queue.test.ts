@@ -1,16 +1,87 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type StoreKind, storeIdentity } from "../../functions/config.ts";
+import type { Wired } from "../../functions/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
 import { consumerName, streamName, subjectPrefix } from "../../shared/task/names.ts";
+import { makeSettings } from "../../shared/task/settings.ts";
 import { busOn, message, next } from "../support/bus.ts";
 import { testNats } from "../support/stores.ts";
+
+/** The same queues, for a deployment that has its documents elsewhere. */
+const otherBus = ({ nc, settings }: Wired) => jetstreamBus(nc, settings, "firestore:shop:pawl");
 
 let nats: LocalNats;
 beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
+
+describe("the store that a queue belongs to", () => {
+  const STORE = "pawl-store";
+  const owner = async ({ deps, queue }: Awaited<ReturnType<typeof busOn>>) => {
+    const { config } = await (await jetstreamManager(deps.nc)).streams.info(streamName(queue));
+    return config.metadata?.[STORE];
+  };
+
+  test("is written when it is made, and where it says nothing", async () => {
+    const one = await busOn(nats);
+    const { deps, queue } = one;
+    const mine = `nats-kv:${queue.namespace}`;
+    await deps.bus.ensure(queue, "create");
+    expect(await owner(one)).toBe(mine);
+    const jsm = await jetstreamManager(deps.nc);
+    for (const how of ["create", "correct"] as const) {
+      await jsm.streams.update(streamName(queue), { metadata: { whose: "ours" } });
+      expect((await deps.bus.ensure(queue, how))[0]).toBe(
+        `corrected stream ${streamName(queue)}: ${STORE} was unset, is "${mine}"`,
+      );
+      expect(await owner(one)).toBe(mine);
+      expect((await jsm.streams.info(streamName(queue))).config.metadata).toMatchObject({ whose: "ours" });
+    }
+    await deps.bus.close();
+  });
+
+  test("is not another's: a clear error, and nothing is changed", async () => {
+    const { deps, queue } = await busOn(nats);
+    await (await otherBus(deps)).ensure(queue);
+    const jsm = await jetstreamManager(deps.nc);
+    await jsm.consumers.delete(streamName(queue), consumerName(queue));
+    await jsm.streams.update(streamName(queue), { duplicate_window: nanos(1_000) });
+    const before = (await jsm.streams.info(streamName(queue))).config;
+    for (const how of ["create", "correct"] as const)
+      await expect(deps.bus.ensure(queue, how)).rejects.toMatchObject({
+        code: "stores_differ",
+        message: expect.stringMatching(/in firestore:shop:pawl, .* in nats-kv:.*PAWL_NAMESPACE/),
+      });
+    expect((await jsm.streams.info(streamName(queue))).config).toEqual(before);
+    expect((await deps.bus.inspect(queue)).consumer).toBeUndefined();
+    await deps.bus.close();
+  });
+
+  test("is the same for both ways to Firestore, and another for each project and namespace", () => {
+    const config = (store: StoreKind, project: string, namespace = "pawl", emulatorHost?: string) =>
+      storeIdentity({
+        settings: makeSettings({ namespace }),
+        nats: { url: nats.url },
+        store,
+        project,
+        ...(emulatorHost && { emulatorHost }),
+      });
+    expect(config("firestore", "a")).toBe(config("firestore-rest", "a"));
+    const others = [
+      config("firestore", "a"),
+      config("firestore", "b"),
+      config("firestore", "a", "pawl2"),
+      config("firestore", "a", "pawl", "127.0.0.1:1"),
+      config("nats-kv", "a"),
+      config("nats-kv", "a", "pawl2"),
+    ];
+    expect(new Set(others).size).toBe(others.length);
+  });
+});
 
 describe("ensure", () => {
   test("creates a stream and a consumer as designed, and changes nothing the second time", async () => {

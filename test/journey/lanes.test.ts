@@ -142,6 +142,22 @@ test("an older generation is drained too, a newer one is left to its own runners
   expect(await b.task("g3")).toMatchObject({ state: "dispatched" });
 });
 
+test("an older generation that belongs to another store is left alone", async () => {
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(({ id }) => id),
+  );
+  await b.submit({}, { id: "theirs" });
+  const { streams } = await jetstreamManager(b.deps.nc);
+  await streams.update(streamName(b.queue), { metadata: { "pawl-store": "firestore:shop:pawl" } });
+  Object.assign(b.deps, { settings: { ...b.deps.settings, generation: 2 } });
+  expect(await left(b)).toMatchObject([{ generation: 1, messages: 1 }]);
+  expect(await b.drain()).toEqual({});
+  expect(await left(b)).toMatchObject([{ generation: 1, messages: 1 }]);
+  expect(b.deps.logged.map(({ event }) => event)).toContain("lanes.uncorrected");
+});
+
 test.each(["idle", "drain"] as const)(
   "a lane that fails does not end the others' connection under them: %s",
   async (mode) => {
