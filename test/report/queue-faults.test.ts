@@ -1,11 +1,9 @@
-import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import type { QueueInfo } from "../../shared/ports/bus.ts";
-import type { Finding } from "../../shared/task/findings.ts";
-import { advisoriesName, consumerName, laneOf, streamName } from "../../shared/task/names.ts";
-import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { advisoriesName, consumerName, laneOf } from "../../shared/task/names.ts";
+import { AGENT, agentOf, type Bench } from "../support/bench.ts";
+import { begun, deleteStream, expected, ids, jsm, stream, submitAll } from "../support/queue-faults.ts";
 import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { testNats } from "../support/stores.ts";
 
@@ -18,21 +16,10 @@ afterAll(() => nats.stop());
 const MINUTES = 60_000;
 const DAYS = 86_400_000;
 const LANES = { [AGENT]: 1 };
-const echo = agentOf(() => "done");
 const waits = agentOf(({ waitFor }) => waitFor("word"));
 
-const stream = (b: Bench) => streamName(b.queue);
-const jsm = (b: Bench) => jetstreamManager(b.deps.nc);
-const deleteStream = async (b: Bench, name = stream(b)) => void (await (await jsm(b)).streams.delete(name));
-const ids = (count: number) => Array.from({ length: count }, (_, i) => `q${String(i).padStart(2, "0")}`);
-const submitAll = async (b: Bench, count: number) => {
-  for (const id of ids(count)) await b.submit({}, { id });
-};
 const setGeneration = (b: Bench, generation: number) =>
   Object.assign(b.deps, { settings: { ...b.deps.settings, generation } });
-const detailOf = (findings: readonly Finding[], kind: Finding["kind"]) =>
-  findings.find((one) => one.kind === kind)?.detail;
-
 interface Fault {
   readonly name: string;
   plant(b: Bench): Promise<void>;
@@ -245,19 +232,9 @@ const faults: readonly Fault[] = [
   },
 ];
 
-const expected = (b: Bench, found: readonly string[]) =>
-  found.map((one) => one.replace("{s}", stream(b)).replace("{S}", b.queue.namespace.toUpperCase())).sort();
-
-async function begun(): Promise<Bench> {
-  const b = await bench(nats, "nats-kv", echo);
-  for (const id of ["t1", "t2", "t3", "t4", "t5"]) await b.submit({}, { id });
-  await b.drain();
-  return b;
-}
-
 describe("faults planted in queues", () => {
   test.each(faults)("$name", async ({ plant, lanes = LANES, found, says, mend }) => {
-    await using b = await begun();
+    await using b = await begun(nats);
     expect(namesOf(await reconciled(b.deps, { lanes: LANES }))).toEqual([]);
     await plant(b);
     // Long enough for what is only under way to be over.
@@ -272,70 +249,4 @@ describe("faults planted in queues", () => {
     ahead(b, 30 * DAYS);
     expect(namesOf(await reconciled(b.deps, { lanes }))).toEqual([]);
   });
-
-  test("a first report finds what went too", async () => {
-    await using b = await begun();
-    await submitAll(b, 2);
-    await deleteStream(b);
-    await deleteStream(b, advisoriesName(b.queue));
-    await b.deps.bus.ensure({ ...b.queue, agent: "other" }, "create");
-    ahead(b, 10 * MINUTES);
-    const done = await reconciled(b.deps);
-    expect(namesOf(done).sort()).toEqual(
-      expected(b, ["stream_gone {s}", "advisories_gone {S}_advisories", "orphan q00", "orphan q01"]),
-    );
-  });
-
-  test("what was open in a deleted stream is not explained, and the figures add up", async () => {
-    await using b = await begun();
-    await submitAll(b, 2);
-    await reconciled(b.deps);
-    await deleteStream(b);
-    const { report, listed } = await reconciled(b.deps);
-    expect(listed.verdict).toMatch(/^2 of 7 sequences are NOT explained; .*1 × stream gone/);
-    expect(report.agents[AGENT]?.classes).toMatchObject({ completed: 5, unexplained: 2, queued: 0 });
-    // Named once: the next report has nothing more to say of them.
-    ahead(b, 30 * DAYS);
-    expect(detailOf((await reconciled(b.deps)).report.findings.named, "stream_gone")).toMatch(/^2 tasks/);
-  });
-
-  test("the settings on the report have every field that differs", async () => {
-    await using b = await begun();
-    await (await jsm(b)).streams.update(stream(b), { max_age: nanos(60 * MINUTES) });
-    const { settings } = (await reconciled(b.deps)).report;
-    expect(settings).toContainEqual({ what: `max_age of ${stream(b)}`, is: "1h", should: "0", ok: false });
-    expect(settings).toContainEqual({ what: "ack_wait", is: "30s", should: "30s", ok: true });
-  });
-});
-
-describe("stranded messages", () => {
-  /** The stream's answer is `more` messages ahead of its consumer's in the first looks. */
-  function outOfStep({ deps }: Bench, looks: number, more = 1) {
-    const { inspect } = deps.bus;
-    let asked = 0;
-    const answer = async (queue: Bench["queue"]): Promise<QueueInfo> => {
-      const info = await inspect(queue);
-      return asked++ < looks ? { ...info, messages: info.messages + more } : info;
-    };
-    Object.assign(deps, { bus: { ...deps.bus, inspect: answer } });
-  }
-
-  test("two answers of different moments are none", async () => {
-    await using b = await begun();
-    outOfStep(b, 3);
-    expect(namesOf(await reconciled(b.deps))).toEqual([]);
-  });
-
-  test("what stays so is named", async () => {
-    await using b = await begun();
-    outOfStep(b, Infinity);
-    expect(namesOf(await reconciled(b.deps))).toEqual([`stranded ${stream(b)}`]);
-  });
-});
-
-test("the server's clock comes with what it says of a queue", async () => {
-  await using b = await begun();
-  const before = Date.now();
-  const { now } = await b.deps.bus.inspect(b.queue);
-  expect(Math.abs(now - before)).toBeLessThan(60_000);
 });
