@@ -81,7 +81,7 @@ export const queueFields = {
   ),
   sealed: stream(never, "Nothing is published to it and nothing can be acked: the lane stands still."),
   deny_delete: stream(never, "Messages that are settled can't be removed by repairs."),
-  no_ack: stream(never, "No publish is confirmed: every submit ends in doubt of itself."),
+  no_ack: stream(never, "No publish is confirmed: no submit learns whether it was taken."),
   allow_rollup_hdrs: stream(never, "A message with a roll-up header removes all others."),
   allow_msg_ttl: stream(never, "A message that is published with a time to live vanishes after it."),
   persist_mode: stream(always, "Messages are confirmed before they are on disk: a crash loses them."),
