@@ -3,12 +3,17 @@ import { type Agent, type AgentContext, defineAgent, Fatal } from "../../shared/
 import { LIST, type Listed, partOf, REPORTS } from "../../shared/journey/reports.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { type Submission, submit } from "../../shared/journey/submit.ts";
+import { html } from "../../shared/report/html.ts";
 import type { Task } from "../../shared/task/document.ts";
+import { found, mended, NO_FINDINGS } from "../../shared/task/found.ts";
 import type { JsonObject } from "../../shared/task/json.ts";
+import { verdictOf } from "../../shared/task/report.ts";
+import { NO_TALLY } from "../../shared/task/tally.ts";
 import { scripted } from "../../shared/testing/scripted-model.ts";
 import { createApp } from "../../shared/web/app.ts";
 import { createToken, type Scope } from "../../shared/web/tokens.ts";
 import { serveHttp } from "./http.ts";
+import { finding, report, tally } from "./report.ts";
 import { wired, world } from "./stores.ts";
 import { until } from "./until.ts";
 
@@ -82,13 +87,13 @@ export async function furnish(d: Dashboard): Promise<void> {
     verdict: "All 5,310 sequences are explained",
     ok: true,
   });
-  await d.report({
-    name: "2026-W45",
-    from: at("2026-11-02"),
-    to: at("2026-11-09"),
-    verdict: "2 of 1,187 sequences are not explained",
-    ok: false,
-  });
+  for (const [name, from, to, whole] of [
+    ["2026-W44", "2026-10-26", "2026-11-02", LOOK],
+    ["2026-W45", "2026-11-02", "2026-11-09", BROKEN],
+  ] as const) {
+    const { line: verdict, ok, level } = verdictOf(whole);
+    await d.report({ name, from: at(from), to: at(to), verdict, ok, level }, html({ ...whole, name }));
+  }
   await d.report(
     {
       name: "2026-W46",
@@ -113,6 +118,27 @@ export async function furnish(d: Dashboard): Promise<void> {
   await d.reaches("invoice-1038", "failed");
   await d.reaches("issue-2207", "running");
 }
+
+const classes = { ...NO_TALLY.classes, completed: 1_185 };
+const LOOK = report({
+  agents: { invoices: tally({ classes, completed: 1_180, created: 1_190 }) },
+  findings: mended(
+    found(NO_FINDINGS, finding("in_doubt", "transfer-1041"), finding("overdue", "invoice-1022")),
+    "overdue",
+    "invoice-1022",
+  ),
+});
+/** With names and details that strangers have chosen. */
+const BROKEN = report({
+  agents: { invoices: tally({ classes: { ...classes, unexplained: 2 }, completed: 1_180 }) },
+  findings: found(
+    LOOK.findings,
+    finding("unexplained", "PAWL_invoices_0_g1#6", { amount: 2, detail: "sequences 6, 9" }),
+    finding("orphan", HOSTILE, { detail: HOSTILE }),
+    finding("clock_back", "x".repeat(300), { detail: "x".repeat(300) }),
+  ),
+  trends: [{ name: HOSTILE, figures: { sequences: 3 } }],
+});
 
 const REPORT = `<!doctype html><html lang="en"><title>Report</title><style>body { font: 16px sans-serif; margin: 2rem }</style>
 <h1>Week 46</h1><p>All 1,204 sequences are explained.</p><script>top.pwned = 8; window.pwned = 8</script>
@@ -154,11 +180,11 @@ export async function dashboard(nats: LocalNats) {
       submit(deps, { agent: agentName, lanes: 1, input, meta: { owner: "ann" }, ...more }),
     reaches: (id: string, state: Task["state"]) =>
       until(`${id} is ${state}`, async () => (await task(id)).state === state),
-    report: async (report: Omit<Listed, "stamp" | "figures">, html = "<h1>Report</h1>") => {
+    report: async (one: Omit<Listed, "stamp" | "figures">, page = "<h1>Report</h1>") => {
       const there = await deps.store.getRecord(LIST);
       const { reports } = there ? JSON.parse(there.text) : { reports: [] };
-      const listed: Listed = { ...report, stamp: crypto.randomUUID(), figures: {} };
-      await deps.store.putPart(REPORTS, partOf(listed, "html"), html);
+      const listed: Listed = { ...one, stamp: crypto.randomUUID(), figures: {} };
+      await deps.store.putPart(REPORTS, partOf(listed, "html"), page);
       const text = JSON.stringify({ reports: [listed, ...reports], marks: {} });
       await deps.store.putRecord(LIST, text, there?.revision);
     },

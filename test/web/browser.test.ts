@@ -41,6 +41,8 @@ const PAGES = [
   "/ui/reports",
   "/ui/reports/2026-W46",
 ];
+/** Reports by themselves, as they are mailed: to look at it, and broken. */
+const DOCUMENTS = ["/ui/reports/2026-W44/document", "/ui/reports/2026-W45/document"];
 
 /** Nobody loads the page again by hand: it is still the one that was marked. */
 async function untilLive(page: Page, state: string): Promise<void> {
@@ -172,6 +174,31 @@ test("a stored report is shown, and can do nothing: no script, no form, no word 
   await page.context().close();
 });
 
+test("the list of reports says in words which one needs somebody, and a report says first what to do", async () => {
+  const { page, wrong } = await visit(browser, d.url, token);
+  await page.goto("/ui/reports");
+  const badges = await page.locator("#reports .badge").allTextContents();
+  expect(badges).toEqual(["in order", "broken", "to do", "in order"]);
+  await page.goto(DOCUMENTS[1] as string);
+  const headings = await page.getByRole("heading").allTextContents();
+  expect(headings.slice(0, 4)).toEqual([
+    "Pawl, 2026-W45",
+    "Findings",
+    "Broken: unexplained, 2 sequences",
+    "To do: in doubt, 1 task",
+  ]);
+  expect(await page.locator("header li").first().textContent()).toMatch(
+    /^Broken: unexplained, 2 sequences \(find/,
+  );
+  expect(await page.evaluate("typeof window.pwned")).toBe("undefined");
+  expect(await page.locator("img, script, a").count()).toBe(0);
+  // A table that is wider than the page is reached by keyboard.
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe(headings[2]);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
 test("by keyboard alone: sign in, skip to the content, reach the button, press it", async () => {
   await d.submit("release-notes", { how: "approve" }, { id: "keys-1" });
   await d.reaches("keys-1", "waiting");
@@ -233,7 +260,7 @@ test.each([
 ] as const)("every page fits its window and has no barriers: %s", async (_, options) => {
   const { page } = await visit(browser, d.url, token, { ...options, bypassCSP: true });
   const { width } = options.viewport;
-  for (const path of PAGES) {
+  for (const path of [...DOCUMENTS, ...PAGES]) {
     await page.goto(path);
     for (const fold of await page.locator("main summary").all()) await fold.click();
     expect(await widthOf(page), path).toBeLessThanOrEqual(width);
