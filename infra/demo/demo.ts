@@ -15,6 +15,7 @@ import { submit } from "../../shared/journey/submit.ts";
 import { sections } from "../../shared/report/sections.ts";
 import { writers } from "../../shared/report/writers.ts";
 import type { Task } from "../../shared/task/document.ts";
+import { sayDuration } from "../../shared/task/duration.ts";
 import { printable } from "../cli/output.ts";
 import { HOW_TO_GET, startEmulator } from "../local/emulator.ts";
 import { startModel, text } from "../local/model.ts";
@@ -94,7 +95,7 @@ async function inTheWork(deps: Wired): Promise<void> {
   const b = await runner();
   const wait = await b.says(/"event":"takeover.wait"/);
   step(
-    `delivered again: runner B took it over (fence 2), and waits ${JSON.parse(wait).ms} ms until A can't act any more`,
+    `delivered again: runner B took it over (fence 2), and waits ${sayDuration(JSON.parse(wait).ms)} until A can't act any more`,
   );
   await b.says(/^AT work/);
   step("runner B goes on with A's draft, from the journal");
