@@ -1,12 +1,14 @@
 import type { Task } from "../task/document.ts";
-import { isPawlError } from "../task/errors.ts";
+import { isPawlError, isUnsound } from "../task/errors.ts";
 import { isOverdue } from "../task/examine.ts";
 import type { Finding, Findings } from "../task/findings.ts";
 import { found, kindOf, mended } from "../task/found.ts";
 import { queueNamed } from "../task/names.ts";
+import { timing } from "../task/settings.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
+import type { Step } from "./reconcile-stages.ts";
 import { dispatchDue, hasMessage } from "./sweep.ts";
 
 /** Clocks of machines that are well. */
@@ -45,6 +47,35 @@ function ifGone<T>(answer: T): (error: unknown) => T {
     if (isPawlError(error, "bus_refused")) return answer;
     throw error;
   };
+}
+
+/** A short wait, so that what was found out is kept in time. */
+const MOMENT = 2_000;
+
+/** Asks a holder once more that did not answer, a lease after it was asked first. */
+export async function askHolder(pace: Pace, account: Account, at: number): Promise<Step> {
+  const { deps, stop } = pace;
+  const one = account.unheld[at];
+  if (!one) return "over";
+  const rest = one.at + timing(deps.settings).lease - deps.clock.now();
+  if (rest > 0) {
+    await deps.clock.sleep(Math.min(rest, MOMENT), stop);
+    return { cursor: String(at) };
+  }
+  const next = { cursor: String(at + 1) };
+  if (await deps.bus.isHeld(one.token)) return next;
+  const task = (await patiently(pace, () => deps.store.get(one.task)).catch(ifUnsound))?.task;
+  // It has gone on meanwhile.
+  if (task?.state !== "running" || task.token !== one.token) return next;
+  const detail = `${one.runner} claimed it and does not answer`;
+  account.findings = found(account.findings, { kind: "unheld", subject: one.task, agent: one.agent, detail });
+  return next;
+}
+
+/** Nobody acts on it: another finding says why. */
+function ifUnsound(error: unknown): undefined {
+  if (!isUnsound(error)) throw error;
+  return undefined;
 }
 
 /** Whether anything can be mended. */
@@ -101,7 +132,7 @@ export async function lookIfMended(pace: Pace, account: Account, at: number): Pr
   const one = stuckIn(account.findings)[at];
   if (!one) return false;
   if (one.mended) return true;
-  const there = await patiently(pace, () => deps.store.get(one.subject));
+  const there = await patiently(pace, () => deps.store.get(one.subject)).catch(ifUnsound);
   if (!there || isOverdue(there.task, account.plan.at)) return true;
   const { task } = there;
   const isCarried = task.state === "dispatched" || task.state === "running";

@@ -9,6 +9,7 @@ import { planBetween } from "./reconcile-plan.ts";
 import { close } from "./reconcile-progress.ts";
 import { queueFindings } from "./reconcile-queues.ts";
 import { type Reconciled, reportOf, type Writers, writeReport } from "./reconcile-write.ts";
+import { remember, reportFindings } from "./remembered.ts";
 import { levelOf } from "./reports.ts";
 
 export interface ReconcileOptions {
@@ -67,7 +68,9 @@ async function reconcilePlan(
   const { deps, stop } = pace;
   const result = await account(pace, { ...options, ...(slice && { goOn: slice.goOn }) });
   if (!result) return undefined;
-  const findings = found(result.findings, ...(await queueFindings(deps, result)));
+  const { ledger } = await remember(deps);
+  const others = [...(await queueFindings(deps, result)), ...(await reportFindings(deps, ledger))];
+  const findings = found(result.findings, ...others);
   const done = await writeReport(pace, result, findings, writers);
   await close(pace, result.plan);
   if (done.isNew) await tellReport(deps, done, stop);

@@ -1,11 +1,13 @@
-import type { TaskFilter } from "../ports/store.ts";
-import type { State, Task } from "../task/document.ts";
+import type { Found } from "../ports/store.ts";
+import type { Carried } from "../task/carried.ts";
+import { found } from "../task/found.ts";
 import type { Account } from "./reconcile-account.ts";
 import { openPage } from "./reconcile-books.ts";
 import type { Looking } from "./reconcile-look.ts";
+import { openLines, storeOpen } from "./reconcile-open.ts";
 import type { Pace } from "./reconcile-pace.ts";
 import type { Stage } from "./reconcile-progress.ts";
-import { dispatchStuck, lookForLag, lookIfMended, repeatAck } from "./reconcile-repair.ts";
+import { askHolder, dispatchStuck, lookForLag, lookIfMended, repeatAck } from "./reconcile-repair.ts";
 
 /** What every stage works with. */
 export interface Job {
@@ -24,10 +26,6 @@ export type Step = { readonly cursor?: string | undefined } | "over";
 
 type Page = (job: Job, cursor: string | undefined) => Promise<Step>;
 
-/** How far back a document may have been written by a clock that is behind. */
-const CLOCKS_APART = 600_000;
-const LIVE: readonly State[] = ["scheduled", "dispatched", "running", "waiting", "in_doubt"];
-
 /**
  * One page of each stage: it does a bounded piece of work, and what it did is whole when it returns or throws. A page
  * that was cut off may be done again: documents know whether they were looked at, and everything else is counted after
@@ -40,77 +38,99 @@ export const pages: Readonly<Record<Exclude<Stage, "report">, Page>> = {
     const next = await openPage(pace, account.plan, account.books, { queue, seq });
     return next ? { cursor: `${next.queue}:${next.seq}` } : "over";
   },
-  /** What changed since the last time, the newest first. */
-  documents: (job, cursor) => {
-    const { since } = job.account.plan;
-    const isNew = (task: Task) => task.updatedAt >= since;
-    return scan(job, {}, cursor, {
-      visit: async (task) => isNew(task) && job.looking.at(task),
-      isLast: (tasks) => !tasks.every(isNew),
-    });
-  },
-  /** Older documents that are not over: they may be stuck. */
-  live: async (job, cursor) => {
-    const { since } = job.account.plan;
-    if (since <= 0) return "over";
-    return scan(job, { states: LIVE }, cursor, {
-      visit: async (task) => task.updatedAt < since && job.looking.at(task),
-    });
-  },
-  /** A document that was written while they were read may have moved past the reader: the newest once more. */
-  newest: (job, cursor) => {
-    const since = job.account.plan.at - CLOCKS_APART;
-    return scan(job, {}, cursor, {
-      visit: lookAgain(job),
-      isLast: (tasks) => (tasks.at(-1)?.updatedAt ?? since) < since,
-    });
-  },
+  /** What was written since the last time, in the store's order: what is written meanwhile comes at its end. */
+  documents: (job, cursor) => scan(job, cursor ?? firstCursor(job.account.plan.after)),
+  /** What the last report left open and nobody has written since; what is gone of it. */
+  open: (job, cursor = "0:0") => askOpen(job, cursor),
   /** Only when something is still unexplained, all of them. */
   everything: async (job, cursor) => {
     const isExplained = [...job.account.books.values()].every((book) => book.counts().unexplained === 0);
-    return isExplained ? "over" : scan(job, {}, cursor, { visit: lookAgain(job) });
+    return isExplained ? "over" : scan(job, cursor ?? firstCursor(undefined));
   },
+  /** Holders that did not answer are asked once more, a lease later: one that blocks its process is no dead one. */
+  unheld: ({ pace, account }, cursor) => askHolder(pace, account, Number(cursor ?? 0)),
   /** Which of the settled messages that were there are there still. */
   lags: ({ pace, account }, cursor) => one(cursor, (at) => lookForLag(pace, account, at)),
   acks: async ({ pace, account, repair }, cursor) =>
-    repair ? one(cursor, (at) => repeatAck(pace, account, at)) : "over",
+    repair && !account.plan.isClockOff ? one(cursor, (at) => repeatAck(pace, account, at)) : "over",
   stuck: async ({ pace, account, repair, lanes }, cursor) =>
-    repair ? one(cursor, (at) => dispatchStuck(pace, account, lanes, at)) : "over",
+    repair && !account.plan.isClockOff
+      ? one(cursor, (at) => dispatchStuck(pace, account, lanes, at))
+      : "over",
   /** Which of the stuck tasks go on. */
   mended: async ({ pace, account, repair }, cursor) =>
-    repair ? one(cursor, (at) => lookIfMended(pace, account, at)) : "over",
+    repair && !account.plan.isClockOff ? one(cursor, (at) => lookIfMended(pace, account, at)) : "over",
 };
 
-interface Scan {
-  /** True when it took more than the document. */
-  visit(task: Task): Promise<boolean>;
-  isLast?(tasks: readonly Task[]): boolean;
+/**
+ * All documents there are, and then what was written since the plan was made; or only what was written after a place.
+ * A cursor says which of the two it is in.
+ */
+function firstCursor(after: string | undefined): string {
+  return after === undefined ? "all:" : `new:${after}`;
 }
 
-/**
- * A page of documents. It is cut off only after a document that was looked at anew, so that every slice brings it
- * forward; those before it are known when the page is read again.
- */
-async function scan(
-  job: Job,
-  filter: TaskFilter,
-  cursor: string | undefined,
-  { visit, isLast = () => false }: Scan,
-): Promise<Step> {
+/** Documents that are looked at together: what is beside them is read at once. */
+const AT_ONCE = 16;
+
+/** A page of documents. Where it is cut off, it is read again, and those that were looked at are known. */
+async function scan(job: Job, cursor: string): Promise<Step> {
   const { pace, account } = job;
   const { store } = pace.deps;
-  const page = await store.list(filter, store.pageSize, cursor);
-  for (const task of page.tasks) {
-    const isNew = await visit(task);
-    if (isNew && job.isUrgent()) return { cursor };
-  }
+  const [phase, place] = [cursor.slice(0, 3), cursor.slice(4)];
+  const page = await store.changes(place || undefined, store.pageSize);
+  if (!(await lookAtAll(job, page.documents))) return { cursor };
   job.onProgress(account.documents);
-  return page.cursor === undefined || isLast(page.tasks) ? "over" : { cursor: page.cursor };
+  if (!page.isLast) return { cursor: `${phase}:${page.cursor}` };
+  return phase === "all" ? { cursor: `new:${account.plan.position}` } : "over";
 }
 
-/** What was not looked at counts in full, if it is of the period; of the rest only what it settled. */
-function lookAgain({ account, looking }: Job): Scan["visit"] {
-  return (task) => (task.updatedAt >= account.plan.since ? looking.at(task) : looking.settle(task));
+/** False when it was cut off: only after one that was looked at anew, so that every slice brings it forward. */
+async function lookAtAll(job: Job, documents: readonly Found[]): Promise<boolean> {
+  for (let i = 0; i < documents.length; i += AT_ONCE) {
+    const looked = await job.looking.at(documents.slice(i, i + AT_ONCE));
+    await storeOpen(job.pace, job.account);
+    if (looked > 0 && i + AT_ONCE < documents.length && job.isUrgent()) return false;
+  }
+  return true;
+}
+
+/** Tasks that are asked for at once. */
+const ASKED = 200;
+
+/** A page of what the last report left open: `part:line`. */
+async function askOpen(job: Job, cursor: string): Promise<Step> {
+  const { pace, account, looking } = job;
+  const { open, at } = account.plan;
+  const [part, line] = cursor.split(":").map(Number) as [number, number];
+  if (!open || part >= open.parts.length) return "over";
+  const next = { cursor: `${part + 1}:0` };
+  const lines = await openLines(pace, open, part);
+  if ("finding" in lines) {
+    account.findings = found(account.findings, lines.finding);
+    return next;
+  }
+  const page = lines.tasks.slice(line, line + ASKED);
+  const asked = page.filter(({ id }) => !looking.isKnown(id));
+  const there: Found[] = [];
+  for (let i = 0; i < asked.length; ) {
+    const answers = await pace.deps.store.getMany(asked.slice(i).map(({ id }) => id));
+    for (const [j, answer] of answers.entries()) {
+      const task = asked[i + j] as Carried;
+      if (answer) there.push(answer);
+      // A dead letter whose time has come was removed; nothing else ever is before a report has seen it end.
+      else if (task.expiresAt === 0 || task.expiresAt > at) account.findings = missed(account, task);
+    }
+    i += Math.max(1, answers.length);
+  }
+  if (!(await lookAtAll(job, there))) return { cursor };
+  return line + ASKED < lines.tasks.length ? { cursor: `${part}:${line + ASKED}` } : next;
+}
+
+function missed({ findings, seen }: Account, { id, agent, state }: Carried): Account["findings"] {
+  seen.add(id);
+  const detail = `the last report left it ${state.replaceAll("_", " ")}, and there is no document of it`;
+  return found(findings, { kind: "vanished", subject: id, agent, detail });
 }
 
 /** One of a list, by its number. */

@@ -2,6 +2,7 @@ import { series } from "../task/counters.ts";
 import { messageOf } from "../task/errors.ts";
 import type { Findings } from "../task/findings.ts";
 import { sorted } from "../task/found.ts";
+import { sha256 } from "../task/json.ts";
 import {
   figuresOf,
   monthOf,
@@ -11,10 +12,14 @@ import {
   verdictOf,
   weekOf,
 } from "../task/report.ts";
+import type { SequenceBook } from "../task/sequences.ts";
 import { type Deps, pause } from "./deps.ts";
 import type { Account } from "./reconcile-account.ts";
+import { isRewound } from "./reconcile-books.ts";
+import { closeOpen } from "./reconcile-open.ts";
 import { isAway, type Pace, TRIES } from "./reconcile-pace.ts";
 import { agentTallies, checkedSettings, queueReports } from "./reconcile-queues.ts";
+import { hashOf, remember, sealedLedger, whyAltered } from "./remembered.ts";
 import {
   type Format,
   type Ledger,
@@ -57,13 +62,14 @@ export async function writeReport(
   const { deps, stop } = pace;
   const { plan } = result;
   const span = { from: plan.from, to: plan.at };
+  const open = await closeOpen(pace, result);
+  const marks = await marksOf(result, deps.settings.retention);
   for (let failures = 0; ; ) {
-    const record = await deps.store.getRecord(LIST);
-    const ledger: Ledger = record ? (JSON.parse(record.text) as Ledger) : { reports: [], marks: {} };
+    const { ledger, revision } = await remember(deps);
     // By another one with the same plan; or this one comes late, and newer ones have gone on without it.
     const isDone = ledger.lastRun === plan.run || (ledger.at ?? 0) >= plan.at;
     const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
-    const own = reportOf(deps, result, findings, ledger.counts ?? {});
+    const own = { ...reportOf(deps, result, findings, ledger.counts ?? {}), ...chainOf(ledger) };
     const listed: Listed[] = [];
     for (const name of [weekOf(span), monthOf(span)]) {
       const before = ledger.reports.find((one) => one.name === name);
@@ -71,11 +77,7 @@ export async function writeReport(
         listed.push(before);
         continue;
       }
-      const text = before && (await deps.store.getPart(REPORTS, partOf(before, "json")));
-      const report = together(text === undefined ? undefined : (JSON.parse(text) as Report), {
-        ...own,
-        name,
-      });
+      const report = together(before && (await readSound(deps, before)), { ...own, name });
       const figures = figuresOf(report);
       const trends = [
         ...weeks
@@ -89,8 +91,10 @@ export async function writeReport(
         trends: trends.map((one) => ({ name: one.name, figures: one.figures })),
       };
       const { line: verdict, ok, level } = verdictOf(whole);
+      const written = texts(whole, writers);
       const one: Listed = {
         name,
+        hash: await hashOf(written.json),
         from: whole.span.from,
         to: whole.span.to,
         verdict,
@@ -99,7 +103,7 @@ export async function writeReport(
         stamp: plan.run,
         figures,
       };
-      for (const [format, text] of Object.entries(texts(whole, writers)))
+      for (const [format, text] of Object.entries(written))
         await deps.store.putPart(REPORTS, partOf(one, format as Format), text);
       listed.push(one);
     }
@@ -118,19 +122,24 @@ export async function writeReport(
       at: plan.at,
       lastRun: plan.run,
       counts: plan.counts,
-      marks: marksOf(result, deps.settings.retention),
+      marks,
       advisoriesSince: plan.advisories?.since,
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
+      position: plan.position,
+      open,
+      chain: await hashOf(`${ledger.chain ?? ""} ${listed.map(({ hash }) => hash).join(" ")}`),
+      sealedSince: ledger.sealedSince ?? plan.at,
     };
+    const whole = await sealedLedger(deps, next);
     try {
-      const written = await deps.store.putRecord(LIST, JSON.stringify(next), record?.revision);
+      const written = await deps.store.putRecord(LIST, whole.text, revision);
       if (written.kind === "refused") continue;
     } catch (error) {
       if (!isAway(error) || ++failures === TRIES || stop.aborted) throw error;
       await pause(deps, failures, stop);
       continue;
     }
-    await tidyReports(deps.store, next).catch((error: unknown) =>
+    await tidyReports(deps.store, whole.ledger, ledger).catch((error: unknown) =>
       deps.log("warn", "reports.untidy", { reason: messageOf(error) }),
     );
     return answer;
@@ -163,6 +172,15 @@ export function reportOf(
     trends: [],
     writtenAt: deps.clock.now(),
   };
+}
+
+const chainOf = ({ chain }: Ledger) => (chain === undefined ? {} : { chain });
+
+/** A report as it was written. One that was changed or removed is named, and nothing is added to it. */
+async function readSound(deps: Deps, listed: Listed): Promise<Report | undefined> {
+  const text = await deps.store.getPart(REPORTS, partOf(listed, "json"));
+  if (text === undefined || (await whyAltered(listed, text)) !== undefined) return undefined;
+  return JSON.parse(text) as Report;
 }
 
 function texts(report: Report, writers: Writers): Record<Format, string> {
@@ -206,7 +224,7 @@ function fitting(past: readonly Past[]): readonly Past[] {
  * Where the next one begins. A stream that is gone is remembered for as long as documents of its tasks are kept: one
  * that is made anew under its name has other sequences.
  */
-function marksOf({ plan, books }: Account, retention: number): Record<string, Mark> {
+async function marksOf({ plan, books }: Account, retention: number): Promise<Record<string, Mark>> {
   const gone = (plan.gone ?? [])
     .map(
       ({ stream, before }) =>
@@ -214,16 +232,24 @@ function marksOf({ plan, books }: Account, retention: number): Record<string, Ma
     )
     .filter(([, { goneSince }]) => plan.at - goneSince < retention);
   const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
-  const marks = Object.fromEntries(
-    plan.queues.map(({ stream, info, before }) => [
-      stream,
-      {
-        createdAt: info.createdAt,
-        consumerCreatedAt: info.consumer?.createdAt ?? before?.consumerCreatedAt ?? 0,
-        upTo: info.lastSeq,
-        open: books.get(stream)?.ranges("queued", "in_flight") ?? [],
-      },
-    ]),
-  );
-  return { ...Object.fromEntries([...gone, ...untouched]), ...marks };
+  const marks = plan.queues.map(async ({ stream, info, before }) => {
+    const book = books.get(stream);
+    const isAnew = before === undefined || isRewound(info, before);
+    const mark: Mark = {
+      createdAt: info.createdAt,
+      consumerCreatedAt: info.consumer?.createdAt ?? before?.consumerCreatedAt ?? 0,
+      upTo: info.lastSeq,
+      open: book?.ranges("queued", "in_flight") ?? [],
+      first: isAnew ? info.firstSeq : (before.first ?? before.upTo + 1),
+      digest: await digestOf(isAnew ? undefined : before.digest, book),
+    };
+    return [stream, mark] as const;
+  });
+  return { ...Object.fromEntries([...gone, ...untouched, ...(await Promise.all(marks))]) };
+}
+
+/** Of what became of each sequence, and of those before them. */
+async function digestOf(before: string | undefined, book: SequenceBook | undefined): Promise<string> {
+  const classes = book ? await sha256(book.kept.classes) : "";
+  return hashOf(`${before ?? ""} ${book?.period.after} ${book?.period.upTo} ${classes}`);
 }

@@ -1,5 +1,6 @@
 import { type Account, emptyAccount } from "./reconcile-account.ts";
 import { lookingAt } from "./reconcile-look.ts";
+import { openBefore } from "./reconcile-open.ts";
 import { isAway, type Pace } from "./reconcile-pace.ts";
 import type { Plan } from "./reconcile-plan.ts";
 import {
@@ -47,7 +48,7 @@ export async function account(pace: Pace, options: AccountOptions = {}): Promise
   const job: Job = {
     pace,
     account: result,
-    looking: lookingAt(pace, result),
+    looking: lookingAt(pace, result, await openBefore(pace, result.plan.open)),
     isUrgent: saving.isUrgent,
     repair,
     lanes,

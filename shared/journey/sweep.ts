@@ -170,7 +170,8 @@ export async function rescue(deps: Deps, id: string): Promise<void> {
     const stored = await deps.store.get(id);
     if (!stored) return;
     const isHeld = stored.task.state === "running" && (await deps.bus.isHeld(stored.task.token));
-    if (!isHeld && (await restore(deps, stored, openOf(deps)))) deps.log("warn", "message.restored", { task: id });
+    if (!isHeld && (await restore(deps, stored, openOf(deps))))
+      deps.log("warn", "message.restored", { task: id });
   } catch (error) {
     // Left to the sweep.
     deps.log("warn", "dispatch.failed", { task: id, reason: messageOf(error) });

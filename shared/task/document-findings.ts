@@ -58,7 +58,8 @@ export const documentFindingKinds = {
     severity: "look",
     nature: "standing",
     of: "clock",
-    meaning: "The clock of the machine that reconciles, or of a server, is more than a minute from the others.",
+    meaning:
+      "The clock of the machine that reconciles, or of a server, is more than a minute from the others.",
     did: "Went by the servers' time, and repaired nothing.",
     todo: "Synchronise the clocks, then run `pawl reconcile` again.",
   },

@@ -63,6 +63,8 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
   }
   if (isOverdue(task, now))
     find("overdue", `it is ${task.state} and was due at ${new Date(task.dueAt).toISOString()}`);
+  if (task.state === "completed" && (task.executions === 0 || task.settled.length + task.settledPages === 0))
+    find("made_up", `${task.executions} starts and ${task.settled.length} settled sequences are recorded`);
   if (task.state === "in_doubt") find("in_doubt", `effect ${task.effect}, try ${task.tries}`);
   for (const { queue, seq } of task.settled.filter(({ outcome, at }) => outcome === "lost" && at >= since))
     find("message_lost", `sequence ${seq} of ${queue}`);
@@ -97,30 +99,32 @@ function completionsOf({ history, settled }: Task): number {
 }
 
 /**
- * Adds what a task did in a period: what it counts now without what it counted `before`, at the last report; all of it,
- * where it was created since. Of an older task that nobody counted before, only its history can say when it did what.
+ * What was counted of a task before: so much, at the last report; nothing, it came since ("new"); all of it but what came
+ * to a task that was over ("over"). Of a task that nobody counted, only its history can say when it did what ("history").
  */
+export type CountedBefore = Counted | "new" | "over" | "history";
+
+/** Adds what a task did in a period: what it counts now without what was counted before. */
 export function countTask(
   tally: Counting,
   task: Task,
   span: Span,
   entries: readonly Entry[],
-  before?: Counted,
+  before: CountedBefore,
 ): void {
   const isIn = (at: Millis) => at > span.from && at <= span.to;
   const events = task.history.filter(({ at }) => isIn(at));
-  const isNew = isIn(task.createdAt);
-  if (isNew) tally.created++;
+  if (before === "new") tally.created++;
   const isCompleted = events.some(({ event }) => event === "complete");
   tally.executedTwice += isCompleted ? Math.max(0, completionsOf(task) - 1) : 0;
   countTimes(tally, task.history, isIn);
-  const base = before ?? (isNew ? NOTHING_COUNTED : undefined);
-  if (!base) {
+  if (before === "over" || before === "history") {
     countEvents(tally, events);
-    const end = endOf(task);
+    const end = before === "history" ? endOf(task) : undefined;
     if (end !== undefined && isIn(end)) countEnd(tally, task);
     return;
   }
+  const base = before === "new" ? NOTHING_COUNTED : before;
   const since = minus(countedOf(task), base);
   countNumbers(tally, since);
   const isOver = task.state === "failed" ? since.failed > 0 : since.completed + since.cancelled > 0;

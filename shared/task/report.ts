@@ -55,6 +55,8 @@ export interface Report {
   readonly operations: Operations;
   readonly trends: readonly Trend[];
   readonly writtenAt: number;
+  /** A hash of all reports before it. */
+  readonly chain?: string;
 }
 
 export interface Trend {

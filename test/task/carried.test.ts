@@ -1,12 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  type Carried,
-  CarriedIndex,
-  carriedLine,
-  pieces,
-  readCarried,
-} from "../../shared/task/carried.ts";
+import { type Carried, CarriedIndex, carriedLine, pieces, readCarried } from "../../shared/task/carried.ts";
 import { states } from "../../shared/task/table.ts";
 
 const carried: fc.Arbitrary<Carried> = fc.record({
@@ -56,7 +50,10 @@ test("100,000 take 50 bytes each, are all found, and no other is", () => {
 test("pieces are about equal, and hashes differ", () => {
   const ids = Array.from({ length: 10_000 }, (_, i) => `task-${i}`);
   const placed = ids.map(pieces("seed", 8));
-  const counts = placed.reduce((sum, { piece }) => sum.with(piece, (sum[piece] ?? 0) + 1), [0, 0, 0, 0, 0, 0, 0, 0]);
+  const counts = placed.reduce(
+    (sum, { piece }) => sum.with(piece, (sum[piece] ?? 0) + 1),
+    [0, 0, 0, 0, 0, 0, 0, 0],
+  );
   expect(Math.min(...counts)).toBeGreaterThan(1_000);
   expect(new Set(placed.map(({ hash }) => hash)).size).toBe(ids.length);
 });
