@@ -1,5 +1,5 @@
 import type { Finding, FindingName, Findings } from "../task/findings.ts";
-import { kindOf, kindsBySeverity, leftOf } from "../task/found.ts";
+import { amountIn, kindOf, kindsBySeverity, leftOf } from "../task/found.ts";
 import { counted, nameOf, number, type Report } from "../task/report.ts";
 import type { Section } from "./sections.ts";
 
@@ -19,7 +19,7 @@ function kindSection(kind: FindingName, findings: Findings): Section {
   const named = findings.named.filter((one) => one.kind === kind);
   const [count, mended] = [findings.counts[kind] ?? 0, findings.mended?.[kind] ?? 0];
   const some = mended > 0 && mended < count ? `, ${number(mended)} of them mended` : "";
-  const hidden = count - named.reduce((sum, { amount = 1 }) => sum + amount, 0);
+  const hidden = count - amountIn(named);
   const state = ({ mended: isMended }: Finding) => (isMended ? "mended" : "not mended");
   return {
     title: `${wordOf(kind, findings)}: ${nameOf(kind)}, ${counted(count, of)}${some}`,

@@ -20,6 +20,7 @@ export const NO_FINDINGS: Findings = { counts: {}, named: [] };
 export const kindOf = (name: FindingName): FindingKind => findingKinds[name];
 export const kindsIn = (counts: Counts): FindingName[] => Object.keys(counts) as FindingName[];
 const amountOf = ({ amount = 1 }: Finding) => amount;
+export const amountIn = (some: readonly Finding[]) => some.reduce((sum, one) => sum + amountOf(one), 0);
 
 export function found(findings: Findings, ...more: readonly Finding[]): Findings {
   const counts = { ...findings.counts };
@@ -47,17 +48,22 @@ export function found(findings: Findings, ...more: readonly Finding[]): Findings
 const sizeOf = (unnamed: NonNullable<Findings["unnamed"]>) =>
   Object.values(unnamed).reduce((sum, hashes) => sum + hashes.length, 0);
 
-/** A repair has mended one of them. One that is not named is only counted; whoever says so says it once. */
+/**
+ * A repair has mended one of them. One that is not named is only counted, as far as there are such; whoever says so says
+ * it once.
+ */
 export function mended(findings: Findings, kind: FindingName, subject: string): Findings {
   const { counts, named, mended: before = {} } = findings;
-  const isIt = (one: Finding) => one.kind === kind && one.subject === subject;
-  const it = named.find(isIt);
-  const [all, already] = [counts[kind] ?? 0, before[kind] ?? 0];
-  if (it?.mended || already >= all) return findings;
+  const namesakes = named.filter((one) => one.kind === kind);
+  const it = namesakes.find((one) => one.subject === subject);
+  const already = before[kind] ?? 0;
+  const others = (counts[kind] ?? 0) - amountIn(namesakes);
+  const othersMended = already - amountIn(namesakes.filter((one) => one.mended));
+  if (it ? it.mended : othersMended >= others) return findings;
   return {
     ...findings,
-    named: named.map((one) => (isIt(one) ? { ...one, mended: true } : one)),
-    mended: { ...before, [kind]: Math.min(all, already + (it ? amountOf(it) : 1)) },
+    named: named.map((one) => (one === it ? { ...one, mended: true } : one)),
+    mended: { ...before, [kind]: already + (it ? amountOf(it) : 1) },
   };
 }
 

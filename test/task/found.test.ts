@@ -53,6 +53,15 @@ describe("the first line", () => {
     expect(mended(one, kind, "task-0")).toEqual(one);
   });
 
+  test("a repair of something else mends nothing", () => {
+    const findings = found(NO_FINDINGS, ...many("orphan", 2));
+    expect(mended(findings, "orphan", "another")).toEqual(findings);
+    const more = found(NO_FINDINGS, ...many("orphan", 101));
+    const one = mended(more, "orphan", "unnamed");
+    expect(one.mended).toEqual({ orphan: 1 });
+    expect(mended(one, "orphan", "another")).toEqual(one);
+  });
+
   test("never green beside a completion too many", () => {
     const agents = { echo: tally({ executedTwice: 1 }) };
     expect(verdictOf(report({ agents }))).toMatchObject({ level: "broken" });

@@ -284,7 +284,7 @@ test.runIf(process.env.UPDATE_SCREENSHOTS)("the pictures in docs/images", async 
   for (const [name, path, height] of [
     ["overview", "/ui", 900],
     ["task", "/ui/tasks/notes-4-2", 1_000],
-    ["reports", "/ui/reports", 360],
+    ["reports", "/ui/reports", 460],
   ] as const) {
     await page.setViewportSize({ width: 1_000, height });
     await page.goto(path);
