@@ -6,6 +6,7 @@ import { queueOf } from "../../shared/journey/dispatch.ts";
 import { createToken } from "../../shared/web/tokens.ts";
 import { ALL, apiStage } from "../support/api.ts";
 import { builds, deploy, varsOf } from "../support/platforms.ts";
+import { raw } from "../support/raw.ts";
 import { stores, testNats, wired, world } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -51,6 +52,29 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     expect((await s.call(bob, "GET", `/v1/tasks/${id}`)).status).toBe(404);
     const listed = await s.call(bob, "GET", "/v1/tasks?agent=tested&limit=10");
     expect((listed.body.tasks as { id: string }[]).map((task) => task.id)).toEqual([theirs.body.id]);
+  });
+
+  test.skipIf(!here)("a document that can't be read is in no list, and an error of its own", async () => {
+    await using s = await apiStage(nats, kind);
+    const token = await s.token("ann", ALL);
+    for (const id of ["whole", "odd"])
+      await s.call(token, "POST", "/v1/tasks", { agent: "tested", id, input: {} });
+    const past = await raw(s.deps, s.world.config.project);
+    await past.putTask("odd", "no json");
+    const { status, body } = await s.call(token, "GET", "/v1/tasks");
+    expect({
+      status,
+      ids: (body.tasks as { id: string }[]).map(({ id }) => id),
+      names: Object.keys(body),
+    }).toEqual({
+      status: 200,
+      ids: ["whole"],
+      names: ["tasks"],
+    });
+    expect(await s.call(token, "GET", "/v1/tasks/odd")).toMatchObject({
+      status: 500,
+      body: { code: "document_unreadable" },
+    });
   });
 
   test.skipIf(!here)("twenty first requests at once with one key are one task", async () => {
