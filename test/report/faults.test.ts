@@ -8,7 +8,7 @@ import { emptyHead } from "../../shared/task/journal.ts";
 import { consumerName, streamName, subjectPrefix } from "../../shared/task/names.ts";
 import { agentOf, type Bench, bench } from "../support/bench.ts";
 import { next } from "../support/bus.ts";
-import { namesOf, reconciled } from "../support/reconciling.ts";
+import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { hasEmulator, testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -242,7 +242,7 @@ async function planted(kind: "nats-kv" | "firestore-rest", { plant }: Fault): Pr
   await b.submit({}, { id: "q" });
   await plant(b);
   // Ten minutes later: long enough for what is only under way to be over.
-  Object.assign(b.deps, { clock: { ...b.deps.clock, now: () => Date.now() + 10 * MINUTES } });
+  ahead(b, 10 * MINUTES);
   return b;
 }
 

@@ -31,8 +31,9 @@ const taskAfter = (task: Task, ...events: TaskEvent[]) =>
 const paid = (task: Task, event: TaskEvent) => taskAfter({ ...task, spent: plus(task.spent, TURN) }, event);
 const times = <T>(count: number, one: readonly T[]) => Array.from({ length: count }, () => one).flat();
 
-function tallied(task: Task, from: number, before?: Counted, entries: readonly Entry[] = []): Tally {
+function tallied(task: Task, from: number, given?: Counted, entries: readonly Entry[] = []): Tally {
   const tally = structuredClone(NO_TALLY) as Counting;
+  const before = given ?? (task.createdAt > from ? "new" : "history");
   countTask(tally, task, { from, to: task.updatedAt }, entries, before);
   return tally;
 }

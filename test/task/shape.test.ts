@@ -121,13 +121,13 @@ test("what is no JSON is not quoted, and no document at all is none", () => {
 });
 
 test("fields of a later version, and an id that is another's, are no reason", () => {
-  const later = { ...first, id: "other", seal: "x", counts: { a: 1 } };
+  const later = { ...first, id: "other", later: "x", counts: { a: 1 } };
   expect(readTask(JSON.stringify(later), "t")).toEqual(later);
 });
 
 test("journals are read likewise", () => {
   const step: Entry = { kind: "step", key: "a#1", at: 0, alone: true, value: 1, when: 5 };
-  const { head } = extended(emptyHead(first, 1, "s"), [step], "s2", "p");
+  const { head } = extended(emptyHead(first, 1, "s"), [step], "s2");
   expect(readHead(JSON.stringify(head), "t")).toEqual(head);
   expect(why(() => readHead(changed(head, ["recent", "0"], {}), "t"))).toBe(
     "recent[0].kind is missing; it should be a text",
