@@ -5,8 +5,8 @@ import type { Deps } from "./deps.ts";
 import { wasOpen } from "./reconcile-open.ts";
 import { type Ledger, readLedger } from "./reports.ts";
 
-/** Clocks of writers may be apart. */
-const SLACK = 3_600_000;
+/** Clocks of machines that are well are closer by far. */
+const SLACK = 60_000;
 
 /** What shows that a task which looks open was further already; undefined where nothing does. */
 export type Evidence = (task: Task) => Promise<string | undefined>;

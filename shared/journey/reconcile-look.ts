@@ -24,6 +24,7 @@ export interface Looking {
 const MOST_LAGGING = 1_000;
 /** Clocks of writers may be apart. */
 const SLACK = 3_600_000;
+const MOMENT = 60_000;
 
 /**
  * Looks at documents, each of them once. A document is known again by the sequences that it owns in the books, which it
@@ -103,9 +104,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     if (before) return setBack(task, before);
     if (!isWhole || isFinal(task)) return undefined;
     const old = settlements.find(wasExplained);
-    if (old) return `the last report found it over; it had settled sequence ${old.seq} of ${old.queue}`;
-    const isOld = settlements.length === 0 && task.createdAt < plan.from - SLACK && task.executions > 0;
-    return isOld ? "it was created before the last report, which found it over" : undefined;
+    return old && `the last report found it over; it had settled sequence ${old.seq} of ${old.queue}`;
   };
 
   /** What an earlier report counted of it. Undefined: its sequences are the next report's, and so is the task. */
@@ -116,12 +115,12 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   ): CountedBefore | undefined => {
     if (before) return countedBefore(before);
     if (plan.isBack) return task.createdAt > plan.from && task.createdAt <= plan.at ? "new" : "history";
+    const isBeyond = ({ queue, seq }: Settlement) => seq > (ends.get(queue) ?? Infinity);
+    if (isFinal(task) && settlements.length > 0 && settlements.every(isBeyond)) return undefined;
     if (plan.isFirst) return "new";
     if (!plan.open) return task.createdAt > plan.from ? "new" : "history";
     if (settlements.some(wasExplained)) return "over";
-    if (settlements.length === 0) return !isFinal(task) || task.createdAt > plan.from ? "new" : "over";
-    const isBeyond = ({ queue, seq }: Settlement) => seq > (ends.get(queue) ?? Infinity);
-    return isFinal(task) && settlements.every(isBeyond) ? undefined : "new";
+    return settlements.length > 0 || !isFinal(task) || task.createdAt > plan.from ? "new" : "over";
   };
 
   const takeAltered = (key: string, task: Task, why: string): void => {
@@ -160,7 +159,10 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
         at: deps.clock.now(),
       });
     // By what it owns it is known at once only while that is in the document itself.
-    if (task.settledPages > 0 || !isFinal(task) || !task.settled.some(isOwner(task.id))) seen.add(task.id);
+    // One that ended just now may yet be told of a duplicate: the next report counts from what was seen here.
+    const isRecent = task.updatedAt > plan.at - MOMENT;
+    const isOpen = !isFinal(task) || task.state === "failed" || isRecent;
+    if (isOpen || task.settledPages > 0 || !task.settled.some(isOwner(task.id))) seen.add(task.id);
     account.documents++;
     if (!isFinal(task)) {
       const states = account.live[task.agent] ?? {};
@@ -171,7 +173,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       const kept = task.expiresAt - Math.max(...task.settled.map(({ at }) => at));
       account.shortestKept = Math.min(account.shortestKept ?? Infinity, kept);
     }
-    if (!isFinal(task) || task.state === "failed") leaveOpen(account, task, countedOf(task));
+    if (isOpen) leaveOpen(account, task, countedOf(task));
     account.tallies[task.agent] ??= structuredClone(NO_TALLY) as Counting;
     countTask(account.tallies[task.agent] as Counting, task, span, entries, basis);
   };

@@ -21,7 +21,7 @@ export const nothingOpen = (): LeftOpen => ({ parts: [], lines: [], chars: 0, co
 /** Below what a part may have. */
 const PART_CHARS = 250_000;
 
-/** What is not over, and dead letters: somebody may redrive them. */
+/** What is not over, dead letters, which somebody may redrive, and what ended only just now. */
 export function leaveOpen({ open }: Account, task: Task, counted: Counted): void {
   add(open, carriedLine(carriedOf(task, numbersOf(counted))));
 }
@@ -123,8 +123,9 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
   for (const part of open.parts) {
     const lines = await readPart(pace, part);
     if (typeof lines === "string") continue;
-    for (const line of lines) {
-      const { piece, hash } = pieceOf(line.slice(0, line.indexOf(" ")));
+    for (const task of lines.flatMap((line) => readCarried(line) ?? [])) {
+      if (task.state === "completed" || task.state === "cancelled") continue;
+      const { piece, hash } = pieceOf(task.id);
       hashes[piece]?.push(hash);
     }
   }

@@ -118,9 +118,14 @@ export function countTask(
   const isCompleted = events.some(({ event }) => event === "complete");
   tally.executedTwice += isCompleted ? Math.max(0, completionsOf(task) - 1) : 0;
   countTimes(tally, task.history, isIn);
-  if (before === "over" || before === "history") {
+  if (before === "over")
+    return countEvents(
+      tally,
+      events.filter(({ event }) => AFTERWARDS.has(event)),
+    );
+  if (before === "history") {
     countEvents(tally, events);
-    const end = before === "history" ? endOf(task) : undefined;
+    const end = endOf(task);
     if (end !== undefined && isIn(end)) countEnd(tally, task);
     return;
   }
@@ -164,6 +169,8 @@ function countEnd(tally: Counting, task: Task): void {
     tally.deadLetters[task.error.code] = (tally.deadLetters[task.error.code] ?? 0) + 1;
 }
 
+/** What still comes to a task that is over. */
+const AFTERWARDS: ReadonlySet<string> = new Set(["skip", "surplus", "publishDuplicate", "accept"]);
 const LAYERS = ["window", "subject", "document", "key"] as const;
 const BEGINNINGS = new Set(["submit", "adopt", "deadLetter"]);
 

@@ -26,19 +26,19 @@ test("while a busy system goes on, nothing is unexplained, and nothing counts tw
   await using b = await bench(nats, "nats-kv", echo);
   for (let i = 0; i < 40; i++) await b.submit({ i }, { id: `t${i}` });
   // All of it is worked off, and more comes, between the look at the streams and the last page of documents.
-  let lists = 0;
+  let pages = 0;
   const { store } = b.deps;
-  const list: typeof store.list = async (filter, _, cursor) => {
-    if (++lists <= 3) {
+  const changes: typeof store.changes = async (after) => {
+    if (++pages <= 3) {
       await b.drain();
-      for (let i = 0; i < 5; i++) await b.submit({}, { id: `new-${lists}-${i}` });
+      for (let i = 0; i < 5; i++) await b.submit({}, { id: `new-${pages}-${i}` });
     }
-    return store.list(filter, 10, cursor);
+    return store.changes(after, 10);
   };
-  Object.assign(b.deps, { store: { ...store, list } });
+  Object.assign(b.deps, { store: { ...store, changes } });
   const first = await reconciled(b.deps);
   expect(namesOf(first)).toEqual([]);
-  expect(total(first.report.agents)).toMatchObject({ created: 40, executions: 0, completed: 0 });
+  expect(total(first.report.agents).created).toBeGreaterThanOrEqual(40);
   Object.assign(b.deps, { store });
   await b.drain();
   const second = await reconciled(b.deps);

@@ -28,6 +28,14 @@ async function tamper(b: Bench, id: string, change: (task: Task) => object): Pro
   expect((await b.deps.store.replace(next, found.revision)).kind).toBe("written");
 }
 
+/** A task that was never published: like `q`, and as it would be written today. */
+async function made(b: Bench, id: string, change: (task: Task) => object): Promise<void> {
+  const { seal: _, ...q } = await b.task("q");
+  const stamp = crypto.randomUUID();
+  const task = { ...q, id, ...change(q as Task), stamp } as Task;
+  expect((await b.deps.store.create(task)).kind).toBe("written");
+}
+
 const stream = (b: Bench) => streamName(b.queue);
 const jsm = (b: Bench) => jetstreamManager(b.deps.nc);
 const settled = (b: Bench, seq: number, outcome: Settlement["outcome"]): Settlement => ({
@@ -156,6 +164,8 @@ const faults: readonly Fault[] = [
         result: 1,
         expiresAt: Date.now() + 90 * 86_400_000,
         settled: [settled(b, 6, "completed")],
+        executions: 1,
+        fence: 1,
       })),
     found: ["ack_lag {s}#6"],
   },
@@ -182,34 +192,34 @@ const faults: readonly Fault[] = [
   },
   {
     name: "a task stuck in scheduled",
-    plant: (b) => tamper(b, "t1", () => ({ state: "scheduled", dueAt: Date.now() - 60 * MINUTES })),
-    found: ["overdue t1"],
+    plant: (b) => made(b, "n", () => ({ state: "scheduled", dueAt: Date.now() - 60 * MINUTES })),
+    found: ["overdue n"],
   },
   {
     name: "a task stuck in waiting, past its deadline",
     plant: (b) =>
-      tamper(b, "t1", () => ({ state: "waiting", waitingFor: ["x"], dueAt: Date.now() - 60 * MINUTES })),
-    found: ["overdue t1"],
+      made(b, "n", () => ({ state: "waiting", waitingFor: ["x"], dueAt: Date.now() - 60 * MINUTES })),
+    found: ["overdue n"],
   },
   {
     name: "a task stuck in dispatched, without a message",
-    plant: (b) => tamper(b, "t1", () => ({ state: "dispatched", queue: stream(b) })),
-    found: ["orphan t1"],
+    plant: (b) => made(b, "n", () => ({ state: "dispatched", queue: stream(b) })),
+    found: ["orphan n"],
   },
   {
     name: "a task stuck in running, without a message",
     plant: (b) =>
-      tamper(b, "t1", () => ({
+      made(b, "n", () => ({
         state: "running",
         queue: stream(b),
-        seq: 1,
+        seq: 6,
         token: "x",
         runner: "r",
         via: "s",
         started: true,
         fresh: false,
       })),
-    found: ["orphan t1"],
+    found: ["orphan n"],
   },
   {
     name: "a task stuck in running, its message there and nobody holding it",
@@ -229,8 +239,20 @@ const faults: readonly Fault[] = [
   },
   {
     name: "a task in doubt",
-    plant: (b) => tamper(b, "t1", () => ({ state: "in_doubt", effect: "post#1", tries: 1 })),
-    found: ["in_doubt t1"],
+    plant: (b) => made(b, "n", () => ({ state: "in_doubt", effect: "post#1", tries: 1 })),
+    found: ["in_doubt n"],
+  },
+  {
+    name: "a finished task put back to dispatched, as from a backup",
+    plant: (b) =>
+      tamper(b, "t1", ({ createdAt }) => ({
+        state: "dispatched",
+        queue: stream(b),
+        settled: [],
+        executions: 0,
+        createdAt: createdAt - 5 * MINUTES,
+      })),
+    found: ["rolled_back t1"],
   },
 ];
 
@@ -259,7 +281,7 @@ describe("planted faults", () => {
     expect(found).toHaveLength(wanted.length);
   });
 
-  test.skipIf(!hasEmulator).each(faults.filter(({ found }) => found.every((one) => one.endsWith("t1"))))(
+  test.skipIf(!hasEmulator).each(faults.filter(({ found }) => found.every((one) => / (t1|n)$/.test(one))))(
     "the same in Firestore: $name",
     async (fault) => {
       await using b = await planted("firestore-rest", fault);

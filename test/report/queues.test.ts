@@ -37,7 +37,7 @@ describe("what a report says of queues", () => {
     await reconciled(b.deps);
     await deleteStream(b);
     const { report, listed } = await reconciled(b.deps);
-    expect(listed.verdict).toMatch(/^2 of 7 sequences are NOT explained; .*1 × stream gone/);
+    expect(listed.verdict).toMatch(/^2 of 7 sequences are NOT explained; .*Broken: .*stream gone, 1 stream/);
     expect(report.agents[AGENT]?.classes).toMatchObject({ completed: 5, unexplained: 2, queued: 0 });
     // Named once: the next report has nothing more to say of them.
     ahead(b, 30 * DAYS);

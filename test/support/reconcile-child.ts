@@ -9,9 +9,9 @@ let pages = 0;
 const slow = {
   ...deps.store,
   pageSize: 500,
-  list: async (...args: Parameters<typeof deps.store.list>) => {
+  changes: async (...args: Parameters<typeof deps.store.changes>) => {
     console.log(`page ${++pages}.`);
-    return deps.store.list(...args);
+    return deps.store.changes(...args);
   },
 };
 const done = await reconcile({ ...deps, store: slow }, new AbortController().signal, {
