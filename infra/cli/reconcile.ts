@@ -13,6 +13,7 @@ interface Options {
   readonly from?: string;
   readonly to?: string;
   readonly repair: boolean;
+  readonly all?: boolean;
   readonly json?: boolean;
 }
 
@@ -22,6 +23,7 @@ export function addReconcile(program: Command, config: () => Config): void {
     .description("explain every stream sequence since the last time, and write the week's report")
     .option("--from <date>", "look at an earlier period again, from the reconciliation before this date on")
     .option("--to <date>", "with --from: up to the reconciliation after this date; up to now by default")
+    .option("--all", "read every document there is, and check its seal, also where nobody wrote it since")
     .option("--no-repair", "repair nothing")
     .option("--json", "the report in JSON")
     .addHelpText(
@@ -29,7 +31,8 @@ export function addReconcile(program: Command, config: () => Config): void {
       "\nEnds with 1 when something is broken: a sequence that nobody explains, a task completed twice.\nEnds with 0 otherwise, also where its first line says that there is something to do; used wrongly, with 2.\nWith --from nothing is kept and nothing repaired.\nExample:\n  pawl reconcile --no-repair",
     )
     .action(async (options: Options, command: Command) => {
-      const { from, to, json = false } = options;
+      const { from, to, json = false, all: isWhole = false } = options;
+      if (isWhole && from !== undefined) command.error("--all and --from exclude each other");
       if (to !== undefined && from === undefined) command.error("--to needs --from");
       const period = from === undefined ? undefined : { from: time(from), to: to ? time(to) : Date.now() };
       await using deps = await wire(config(), logger(json));
@@ -43,8 +46,15 @@ export function addReconcile(program: Command, config: () => Config): void {
       };
       const report = period
         ? await lookBack(deps, stop.signal, period)
-        : (await reconcile(deps, stop.signal, { repair: options.repair, writers, lanes, onProgress }))
-            ?.report;
+        : (
+            await reconcile(deps, stop.signal, {
+              repair: options.repair,
+              writers,
+              lanes,
+              onProgress,
+              isWhole,
+            })
+          )?.report;
       if (process.stderr.isTTY) process.stderr.write("\n");
       if (!report) {
         say("stopped: call it again, and it goes on");

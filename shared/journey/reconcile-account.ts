@@ -20,6 +20,8 @@ export interface Account {
   readonly tallies: Record<string, Counting>;
   findings: Findings;
   readonly maxSettled: Record<string, number>;
+  /** Sequences that a document settled though another one had. */
+  readonly twice: { readonly stream: string; readonly seq: number; readonly task: string }[];
   /** Tasks that are not over, by agent and state. */
   readonly live: Record<string, Record<string, number>>;
   /** How many tasks should have a message in a stream that the plan does not have, by its name. */
@@ -57,6 +59,7 @@ export function emptyAccount(plan: Plan): Account {
     tallies: {},
     findings: found(NO_FINDINGS, ...plan.findings),
     maxSettled: {},
+    twice: [],
     live: {},
     elsewhere: {},
     lagging: [],

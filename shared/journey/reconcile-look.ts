@@ -22,6 +22,7 @@ export interface Looking {
 }
 
 const MOST_LAGGING = 1_000;
+const MOST_TWICE = 1_000;
 /** Clocks of writers may be apart. */
 const SLACK = 3_600_000;
 const MOMENT = 60_000;
@@ -66,8 +67,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   };
 
   /** Writes down what became of the sequences that carried it. `isTrue`: its document is as Pawl wrote it. */
-  const settle = (task: Task, settlements: readonly Settlement[], isTrue = true): Finding[] => {
-    const findings: Finding[] = [];
+  const settle = (task: Task, settlements: readonly Settlement[], isTrue = true): void => {
     for (const entry of settlements) {
       const { queue, seq, outcome } = entry;
       const book = books.get(queue);
@@ -79,13 +79,14 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       if (isLate && book.isPresent(seq) && account.lagging.length < MOST_LAGGING)
         account.lagging.push({ ...entry, task: task.id });
       const before = book.classOf(seq);
+      const isAgain = before === undefined && outcome !== "lost" && wasExplained(entry);
+      if (isTrue && isAgain && entry.at > plan.from + SLACK && account.twice.length < MOST_TWICE)
+        account.twice.push({ stream: queue, seq, task: task.id });
       if (book.settle(seq, outcome, task.id) || !isTrue) continue;
       // What could not be the task's is settled in its document, and kept in a letter of its own.
       if (outcome === "conflict" || before === "conflict" || task.id.startsWith("stray-")) continue;
-      const detail = `sequence ${seq} of ${queue} is settled by another document too`;
-      findings.push(findingOf("settled_twice", task, detail));
+      if (account.twice.length < MOST_TWICE) account.twice.push({ stream: queue, seq, task: task.id });
     }
-    return findings;
   };
 
   const isKnown = (id: string) => seen.has(id);
@@ -143,8 +144,8 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       : whyBack(task, settlements, before);
     const isBack = back !== undefined || findings.some(({ kind }) => kind === "rolled_back");
     const own = examine(task, plan.at, horizon, plan.since);
+    settle(task, settlements);
     take([
-      ...settle(task, settlements),
       ...findings.filter(({ kind }) => !isBack || kind !== "orphan"),
       ...(back === undefined ? [] : [findingOf("rolled_back", task, back)]),
       ...own.filter(({ kind }) => !isBack || kind !== "overdue"),
@@ -202,7 +203,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
         if (isKnown(one.key)) continue;
         takeAltered(one.key, one.task, why);
         looked++;
-      } else if (isKnownTask(one.task)) take(settle(one.task, one.task.settled));
+      } else if (isKnownTask(one.task)) settle(one.task, one.task.settled);
       else fresh.push(one);
     }
     const gathered = await Promise.all(fresh.map((one) => gather(one, openBefore?.get(one.task.id))));

@@ -117,7 +117,7 @@ export async function openLines(
 export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks> {
   const { open, plan } = account;
   await storeOpen(pace, account, true);
-  const count = Math.max(1, Math.ceil((open.count * 15) / PART_CHARS));
+  const count = Math.ceil((open.count * 15) / PART_CHARS);
   const pieceOf = pieces(plan.run, count);
   const hashes: string[][] = Array.from({ length: count }, () => []);
   for (const part of open.parts) {
@@ -145,6 +145,7 @@ export async function wasOpen(
   open: OpenTasks,
   id: string,
 ): Promise<boolean | undefined> {
+  if (open.count === 0) return false;
   const { piece, hash } = pieces(open.run, open.pieces.length)(id);
   const name = open.pieces[piece];
   const text = name && (await deps.store.getPart(REPORTS, name));

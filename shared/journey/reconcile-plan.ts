@@ -67,7 +67,8 @@ export interface PlannedQueue {
 const SLACK = 3_600_000;
 const AT_ONCE = 16;
 
-export async function planFrom(deps: Deps, { ledger, findings }: Remembered): Promise<Plan> {
+/** `isWhole`: all documents are read, also those that nobody wrote since the last time. */
+export async function planFrom(deps: Deps, { ledger, findings }: Remembered, isWhole = false): Promise<Plan> {
   const { cursor: position, now: storeNow } = await deps.store.position();
   const storeAhead = storeNow - deps.clock.now();
   let natsAhead = 0;
@@ -112,7 +113,7 @@ export async function planFrom(deps: Deps, { ledger, findings }: Remembered): Pr
     at,
     since,
     isFirst: ledger.at === undefined,
-    ...(ledger.position !== undefined && { after: ledger.position }),
+    ...(ledger.position !== undefined && !isWhole && { after: ledger.position }),
     position,
     ...(ledger.open && { open: ledger.open }),
     ...(ledger.sealedSince !== undefined && { sealedSince: ledger.sealedSince }),

@@ -63,7 +63,7 @@ const PROGRESS = "reconcile-progress";
 const partName = (slot: number, part: number) => `reconcile-${slot}-${part}`;
 
 /** The plan of one that was cut off, or a new one. The record is ours then: an earlier one at it is refused its next save. */
-export async function planOrResume(pace: Pace): Promise<Begun> {
+export async function planOrResume(pace: Pace, isWhole = false): Promise<Begun> {
   const { deps } = pace;
   const remembered = await remember(deps);
   const { ledger } = remembered;
@@ -77,16 +77,18 @@ export async function planOrResume(pace: Pace): Promise<Begun> {
     const revision = await write(pace, { ...left, place, isLeft: false }, found.revision);
     const { kept } = left;
     // Refused: another one is about to go on with it too, or has.
-    return revision === undefined ? planOrResume(pace) : { plan, place, revision, ...(kept && { kept }) };
+    return revision === undefined
+      ? planOrResume(pace, isWhole)
+      : { plan, place, revision, ...(kept && { kept }) };
   }
   // Dead before there is a plan, it is gone on with all the same. Of several that plan, the first to write is followed.
   const isPlanned = left?.place === "planning";
   const planning = isPlanned ? found?.revision : await write(pace, { place: "planning" }, found?.revision);
-  if (planning === undefined) return planOrResume(pace);
-  const made = await planFrom(deps, withUnreadable(remembered, found !== undefined && !left));
+  if (planning === undefined) return planOrResume(pace, isWhole);
+  const made = await planFrom(deps, withUnreadable(remembered, found !== undefined && !left), isWhole);
   const revision = await write(pace, { place: FIRST, plan: made }, planning);
   // Another one has begun at the same moment: its plan is as good.
-  return revision === undefined ? planOrResume(pace) : { plan: made, place: FIRST, revision };
+  return revision === undefined ? planOrResume(pace, isWhole) : { plan: made, place: FIRST, revision };
 }
 
 /** Undefined where it can't be read: whoever wrote over it, everything is begun anew. */

@@ -41,6 +41,7 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
     // Settled while this ran, it may be newer than what was seen of the stream at first.
     else if (settled > info.lastSeq && settled > (await lastSeqNow(deps, queue)))
       find("stream_rewound", `documents settled its sequence ${settled}, and it has ${info.lastSeq}`);
+    for (const finding of givenTwice(account, planned)) findings.push(finding);
     const stranded = info.messages - info.pending - info.inFlight;
     if (stranded > 0)
       find("stranded", `${stranded} of its ${info.messages} messages are neither pending nor in flight`);
@@ -53,6 +54,25 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
   for (const { stream, agent, why } of account.plan.broken)
     findings.push({ kind: "queue_unseen", subject: stream, agent, detail: why });
   return [...findings, ...(await goneFindings(deps, account))];
+}
+
+/** So many numbers of one stream that two documents settled are no mistake of one of them. */
+const MANY = 3;
+
+/** Sequences that two documents settled; or a stream that gave its numbers out once more. */
+function givenTwice({ twice }: Account, { queue, stream }: PlannedQueue): Finding[] {
+  const { agent } = queue;
+  const own = twice.filter((one) => one.stream === stream);
+  if (own.length < MANY)
+    return own.map(({ task, seq }) => ({
+      kind: "settled_twice",
+      subject: task,
+      agent,
+      detail: `sequence ${seq} of ${stream} is settled by another document too`,
+    }));
+  const seqs = [...new Set(own.map(({ seq }) => seq))].sort((a, b) => a - b);
+  const detail = `sequences ${showRanges(seqs.map((seq) => [seq, seq]))} were given out twice: it was restored from a backup`;
+  return [{ kind: "stream_rewound", subject: stream, agent, detail }];
 }
 
 interface Found {
@@ -143,19 +163,24 @@ export function checkedSettings(account: Account, settings: Settings): Checked[]
       one.ok ? one : { ...one, what: `${one.what} of ${planned.stream}` },
     ),
   );
-  const shown = [...all, checkedRetention(settings)];
+  const shown = [...all, checkedRetention(settings, account.shortestKept)];
   return shown.filter((one, i) => shown.findIndex((other) => other.what === one.what) === i);
 }
 
-function checkedRetention(settings: Settings): Checked {
+/** Of this deployment's setting, and of what the documents say that others wrote: whichever is shorter. */
+function checkedRetention(settings: Settings, shortestKept = Infinity): Checked {
   const shortest = Math.max(redeliveryHorizon(settings), SHORTEST_RETENTION);
+  // A document's end is a moment after its last message was settled.
+  const kept = Math.min(settings.retention, shortestKept + MOMENT);
   return {
     what: "retention",
-    is: showDuration(settings.retention),
+    is: showDuration(kept < settings.retention ? Math.max(0, kept - (kept % 1_000)) : settings.retention),
     should: `${showDuration(shortest)} or more`,
-    ok: settings.retention >= shortest,
+    ok: kept >= shortest,
   };
 }
+
+const MOMENT = 60_000;
 
 export function queueReports(account: Account): QueueReport[] {
   return account.plan.queues.map(({ queue, stream, info }) => ({

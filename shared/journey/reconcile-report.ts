@@ -20,6 +20,8 @@ export interface ReconcileOptions {
   /** Of a function, which has only so much time and so many calls, and then calls itself. */
   readonly slice?: Slice;
   readonly saveEvery?: number;
+  /** Reads all documents, also those that nobody wrote since the last time: it finds what was changed past Pawl. */
+  readonly isWhole?: boolean;
   /** Told how many documents were looked at. */
   readonly onProgress?: (documents: number) => void;
 }
@@ -48,10 +50,9 @@ export async function reconcile(
   const knowing = lanes ? { ...deps, lanesOf: (agent: string) => lanes[agent] } : deps;
   const pace = paceOf(knowing, stop, options.slice?.mostCalls);
   try {
-    for (;;) {
-      const done = await reconcilePlan(pace, options);
-      if (!done || deps.clock.now() - done.at < LATE) return done;
-    }
+    const done = await reconcilePlan(pace, options);
+    const isLate = done && deps.clock.now() - done.at >= LATE;
+    return isLate ? await reconcilePlan(pace, options) : done;
   } catch (error) {
     if (!options.slice || !isAway(error)) throw error;
     // What was found out is kept. It does not call itself: that would be at once, and in vain.

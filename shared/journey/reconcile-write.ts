@@ -94,7 +94,7 @@ export async function writeReport(
       const written = texts(whole, writers);
       const one: Listed = {
         name,
-        hash: await hashOf(written.json),
+        hashes: await hashesOf(written),
         from: whole.span.from,
         to: whole.span.to,
         verdict,
@@ -127,7 +127,7 @@ export async function writeReport(
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
       position: plan.position,
       open,
-      chain: await hashOf(`${ledger.chain ?? ""} ${listed.map(({ hash }) => hash).join(" ")}`),
+      chain: await hashOf(`${ledger.chain ?? ""} ${listed.map(({ hashes }) => hashes?.json).join(" ")}`),
       sealedSince: ledger.sealedSince ?? plan.at,
     };
     const whole = await sealedLedger(deps, next);
@@ -174,12 +174,16 @@ export function reportOf(
   };
 }
 
+async function hashesOf({ html, md, json }: Record<Format, string>): Promise<Record<Format, string>> {
+  return { html: await hashOf(html), md: await hashOf(md), json: await hashOf(json) };
+}
+
 const chainOf = ({ chain }: Ledger) => (chain === undefined ? {} : { chain });
 
 /** A report as it was written. One that was changed or removed is named, and nothing is added to it. */
 async function readSound(deps: Deps, listed: Listed): Promise<Report | undefined> {
   const text = await deps.store.getPart(REPORTS, partOf(listed, "json"));
-  if (text === undefined || (await whyAltered(listed, text)) !== undefined) return undefined;
+  if (text === undefined || (await whyAltered(listed, "json", text)) !== undefined) return undefined;
   return JSON.parse(text) as Report;
 }
 

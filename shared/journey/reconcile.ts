@@ -26,6 +26,8 @@ export interface AccountOptions {
   /** A look back keeps nothing: not where it is, and no report. */
   readonly plan?: Plan;
   readonly repair?: boolean;
+  /** Reads all documents, also those that nobody wrote since the last time: it finds what was changed past Pawl. */
+  readonly isWhole?: boolean;
   readonly lanes?: Readonly<Record<string, number>>;
   /** For those that go on in slices: called when there is more to do, and nobody else is at it. */
   readonly goOn?: () => void;
@@ -40,7 +42,7 @@ export interface AccountOptions {
  */
 export async function account(pace: Pace, options: AccountOptions = {}): Promise<Account | undefined> {
   const { goOn, onProgress = () => {}, repair = false, lanes = {} } = options;
-  const begun = options.plan ? undefined : await planOrResume(pace);
+  const begun = options.plan ? undefined : await planOrResume(pace, options.isWhole);
   const resumed = begun && (await load(pace.deps, begun));
   if (resumed) pace.deps.log("info", "reconcile.resumed", { ...begun.place, documents: resumed.documents });
   const result = resumed ?? emptyAccount(begun?.plan ?? (options.plan as Plan));

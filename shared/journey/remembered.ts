@@ -3,6 +3,8 @@ import { sha256 } from "../task/json.ts";
 import { recordText } from "../task/seal.ts";
 import { type Deps, uniqueToken } from "./deps.ts";
 import {
+  FORMATS,
+  type Format,
   type Ledger,
   LIST,
   type Listed,
@@ -37,7 +39,7 @@ export async function remember(deps: Deps): Promise<Remembered> {
   const copy = last?.copy === undefined ? undefined : await store.getPart(REPORTS, last.copy);
   const kept = copy === undefined ? undefined : ledgerFrom(copy);
   const isKept = kept && (await problemOf(deps, copy, kept, undefined)) === undefined;
-  const did = isKept ? "its copy was gone on from" : "there is no copy of it: everything is explained anew";
+  const did = isKept ? "its copy took its place" : "there is no copy of it: everything is explained anew";
   const finding: Finding = {
     kind: "books_altered",
     subject: "list of reports",
@@ -91,18 +93,24 @@ const LOOKED_AT = 12;
 /** Reports that were removed or changed since they were written. */
 export async function reportFindings({ store }: Deps, { reports }: Ledger): Promise<Finding[]> {
   const looks = reports.slice(0, LOOKED_AT).map(async (listed): Promise<Finding[]> => {
-    const text = await store.getPart(REPORTS, partOf(listed, "json"));
-    const why = await whyAltered(listed, text);
-    return why ? [{ kind: "books_altered", subject: `report ${listed.name}`, agent: "", detail: why }] : [];
+    const whys = FORMATS.map(async (format) => {
+      const why = await whyAltered(listed, format, await store.getPart(REPORTS, partOf(listed, format)));
+      return why === undefined ? [] : [`its ${format} text ${why}`];
+    });
+    const detail = (await Promise.all(whys)).flat().join("; ");
+    return detail ? [{ kind: "books_altered", subject: `report ${listed.name}`, agent: "", detail }] : [];
   });
   return (await Promise.all(looks)).flat();
 }
 
-/** What is wrong with the text of a report, by the hash that the list has of it. */
-export async function whyAltered(listed: Listed, text: string | undefined): Promise<string | undefined> {
-  if (text === undefined) return "its text is gone";
-  if (listed.hash === undefined) return undefined;
-  return (await hashOf(text)) === listed.hash ? undefined : "its text was changed";
+/** What is wrong with a text of a report, by the hash that the list has of it. */
+export async function whyAltered(
+  { hashes }: Listed,
+  format: Format,
+  text: string | undefined,
+): Promise<string | undefined> {
+  if (text === undefined) return "is gone";
+  return hashes === undefined || hashes[format] === (await hashOf(text)) ? undefined : "was changed";
 }
 
 export const hashOf = async (text: string) => (await sha256(text)).slice(0, 32);

@@ -34,8 +34,8 @@ export interface Listed {
   readonly level?: Level;
   /** What its texts are stored under. */
   readonly stamp: string;
-  /** Of its JSON: one that was changed or removed is seen. Reports of earlier versions have none. */
-  readonly hash?: string;
+  /** Of its texts: one that was changed or removed is seen. Reports of earlier versions have none. */
+  readonly hashes?: Readonly<Record<Format, string>>;
   /** A few numbers of it, for the trends of later ones. */
   readonly figures: Readonly<Record<string, number>>;
 }

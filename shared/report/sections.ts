@@ -52,6 +52,9 @@ export function sections(report: Report): Section[] {
       lines: [
         `${date(report.span.from)} to ${date(report.span.to)} UTC, ${counted(report.runs, "reconciliation")}, ${counted(report.documents, "document")} looked at.`,
         `Namespace ${report.namespace}, documents in ${report.store}.`,
+        ...(report.chain === undefined
+          ? []
+          : [`After all reports before it, of which the hash is ${report.chain}.`]),
       ],
     },
     byAgent("Exactly once", "", [

@@ -118,14 +118,10 @@ export function countTask(
   const isCompleted = events.some(({ event }) => event === "complete");
   tally.executedTwice += isCompleted ? Math.max(0, completionsOf(task) - 1) : 0;
   countTimes(tally, task.history, isIn);
-  if (before === "over")
-    return countEvents(
-      tally,
-      events.filter(({ event }) => AFTERWARDS.has(event)),
-    );
-  if (before === "history") {
-    countEvents(tally, events);
-    const end = endOf(task);
+  if (before === "over" || before === "history") {
+    const isOver = before === "over";
+    countEvents(tally, isOver ? events.filter(({ event }) => AFTERWARDS.has(event)) : events);
+    const end = isOver ? undefined : endOf(task);
     if (end !== undefined && isIn(end)) countEnd(tally, task);
     return;
   }

@@ -158,8 +158,8 @@ export const findingKinds = {
     nature: "happened",
     of: "stream",
     meaning:
-      "A stream has fewer sequences than it once had: it was restored from an older state, or made anew under its old name.",
-    did: "Explained what is there now, from its first sequence.",
+      "A stream has fewer sequences than it once had, or gave numbers out twice: it was restored from an older state, or made anew under its old name. What was lost under a number that was given out again can't be told.",
+    did: "Explained what is there now; of one that was made anew, from its first sequence.",
     todo: "Raise PAWL_GENERATION: a stream under its old name honours acks from its former life.",
   },
   consumer_recreated: {
