@@ -7,6 +7,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { apply } from "../../shared/task/transitions.ts";
+import { later } from "../support/clocks.ts";
 import { hooked } from "../support/hooked.ts";
 import { testNats, wired, world } from "../support/stores.ts";
 
@@ -70,9 +71,8 @@ test("what 2,000 finished tasks leave in the index is removed by few requests, a
   await using deps = b.deps;
   await deps.bus.ensure({ namespace: deps.settings.namespace, agent: AGENT, lane: 0, generation: 1 });
   const before = deps.nc.stats().outMsgs;
-  const later = { ...deps, clock: { ...deps.clock, now: () => Date.now() + LATER } };
   // Their messages are gone: they get new ones.
-  expect(await dispatchDue(later, AGENT)).toBe(3);
+  expect(await dispatchDue(later(deps, LATER), AGENT)).toBe(3);
   expect(deps.nc.stats().outMsgs - before).toBeLessThan(250);
   expect(await b.entries()).toEqual(live);
   expect(await orphans(deps.store)).toEqual(live);

@@ -3,6 +3,7 @@ import { waker } from "../../functions/wake.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { serveHttp } from "../support/http.ts";
 import { testNats, wired } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -66,8 +67,7 @@ test("a sweep of a hundred sends a handful, the last after the last message is t
   const begun = Date.now();
   {
     await using waking = await wired({ ...b.world.config, ...functions.config });
-    const clock = { ...waking.clock, now: () => Date.now() + 120_000 };
-    expect(await dispatchDue({ ...waking, clock }, AGENT)).toBe(100);
+    expect(await dispatchDue(later(waking, 120_000), AGENT)).toBe(100);
   }
   // One at once, one for every three seconds that it took, and the last.
   expect(there.length).toBeGreaterThanOrEqual(2);

@@ -13,6 +13,7 @@ import type { Dispatched } from "../../shared/task/document.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { testNats } from "../support/stores.ts";
 import { allCompleted } from "../support/until.ts";
 
@@ -23,10 +24,6 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const never = new AbortController().signal;
-const later = (deps: Deps, ms: number): Deps => ({
-  ...deps,
-  clock: { ...deps.clock, now: () => deps.clock.now() + ms },
-});
 
 /** An agent of eight lanes that has run, and the same after all but one of them went. */
 async function lowered(run: (context: AgentContext<unknown>) => unknown) {

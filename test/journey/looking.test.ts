@@ -7,6 +7,7 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Task, Waiting } from "../../shared/task/document.ts";
 import { MODEL } from "../support/asking.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { travel } from "../support/clocks.ts";
 import { testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -22,17 +23,12 @@ const HOUR = 3_600_000;
 async function paid(run: Parameters<typeof agentOf>[0]) {
   const model = await startModel(() => text("x"));
   const b = await bench(nats, "nats-kv", agentOf(run, { attempts: 2, backoff: { first: "1ms" } }));
-  let ahead = 0;
-  const { clock } = b.deps;
   Object.assign(b.deps, {
     model: anthropic({ apiKey: "test", baseUrl: model.url }),
-    clock: { ...clock, now: () => clock.now() + ahead },
     lanesOf: () => 1,
   });
   return Object.assign(b, {
-    pass: (ms: number) => {
-      ahead += ms;
-    },
+    pass: travel(b.deps),
     [Symbol.asyncDispose]: async () => {
       await b.deps[Symbol.asyncDispose]();
       await model[Symbol.asyncDispose]();

@@ -7,6 +7,7 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { questionOf } from "../../shared/task/question.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -15,8 +16,6 @@ beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
-
-const later = (b: Bench) => ({ ...b.deps, clock: { ...b.deps.clock, now: () => Date.now() + 600_000 } });
 
 /** Its effect ends without anyone knowing whether it happened. */
 const unsure = ({ effect }: AgentContext<unknown>) =>
@@ -58,7 +57,7 @@ describe("a cancel over an effect that nobody knows the end of asks a person fir
     );
     await b.submit({}, { id: "t" });
     await b.drain();
-    expect(await dispatchDue(later(b), AGENT)).toBe(1);
+    expect(await dispatchDue(later(b.deps, 600_000), AGENT)).toBe(1);
     expect(await cancel(b.deps, "t")).toMatchObject({ state: "dispatched" });
     await inDoubt(b);
   });
@@ -156,7 +155,7 @@ test("work whose own Msg-Id says that it is another's is refused, and does not r
   const second = submit(b.deps, { agent: AGENT, lanes: 1, input: {}, id: "second", msgId: "order-7" });
   await expect(second).rejects.toMatchObject({ code: "msg_id_taken" });
   expect(await b.task("second")).toMatchObject({ state: "failed", error: { code: "msg_id_taken" } });
-  expect(await dispatchDue(later(b), AGENT)).toBe(0);
+  expect(await dispatchDue(later(b.deps, 600_000), AGENT)).toBe(0);
   expect(await b.drain()).toEqual({ completed: 1 });
   expect(runs).toBe(1);
   // It is a dead letter like any other.
@@ -184,7 +183,7 @@ test("an answer to a question that was asked before is refused in the write itse
   });
   await until("it is in doubt", async () => {
     await b.drain();
-    await dispatchDue(later(b), AGENT);
+    await dispatchDue(later(b.deps, 600_000), AGENT);
     return (await b.task("t")).state === "in_doubt";
   });
   await expect(resolve(b.deps, "t", { happened: true }, { effect: "other#1" })).rejects.toMatchObject({

@@ -4,6 +4,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { stores, testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -14,10 +15,6 @@ afterAll(() => nats.stop());
 
 const work = agentOf(({ id }) => id);
 const MSG_ID = "order-7";
-const later = ({ deps }: Bench, ms: number) => ({
-  ...deps,
-  clock: { ...deps.clock, now: () => deps.clock.now() + ms },
-});
 /** Its message is gone, and its Msg-Id is still in the window. */
 async function lose(b: Bench, id: string): Promise<number> {
   const there = await b.deps.bus.lookup(b.queue, id);
@@ -34,7 +31,7 @@ describe.each(stores)("$kind: a message with its submitter's own Msg-Id", ({ kin
     expect(await lose(b, "t")).toBe(1);
     // To submit it again changes nothing: it was there, and is not this caller's to repeat.
     expect(await b.submit({}, { id: "t", msgId: MSG_ID })).toMatchObject({ stoppedBy: "document" });
-    expect(await dispatchDue(later(b, 61_000), AGENT)).toBe(1);
+    expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
     expect(await b.drain()).toEqual({ completed: 1 });
     const { settled } = await b.task("t");
     expect(settled.map(({ seq, outcome }) => [seq, outcome])).toEqual([
@@ -51,10 +48,10 @@ describe.each(stores)("$kind: a message with its submitter's own Msg-Id", ({ kin
 test("one for later is known by its sequence too", async () => {
   await using b = await bench(nats, "nats-kv", work);
   await b.submit({}, { id: "t", msgId: MSG_ID, at: Date.now() + 60_000 });
-  expect(await dispatchDue(later(b, 61_000), AGENT)).toBe(1);
+  expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(1);
   expect(await events(b, "t")).toEqual(["submit", "dispatch", "published"]);
   await lose(b, "t");
-  expect(await dispatchDue(later(b, 130_000), AGENT)).toBe(1);
+  expect(await dispatchDue(later(b.deps, 130_000), AGENT)).toBe(1);
   expect(await b.drain()).toEqual({ completed: 1 });
 });
 
@@ -70,7 +67,7 @@ test("whose submitter died before it could say so: it may be a repeat, and is a 
     fields: { task: "t", seq: 1, reason: "killed here" },
   });
   await lose(b, "t");
-  expect(await dispatchDue(later(b, 61_000), AGENT)).toBe(0);
+  expect(await dispatchDue(later(b.deps, 61_000), AGENT)).toBe(0);
   expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "msg_id_taken" } });
 });
 

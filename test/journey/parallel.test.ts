@@ -9,6 +9,7 @@ import { PawlError } from "../../shared/task/errors.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { runAgent } from "../../shared/testing.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
+import { travel } from "../support/clocks.ts";
 import { testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -230,13 +231,13 @@ describe("on real servers", () => {
       "nats-kv",
       agentOf(() => "done"),
     );
-    const { clock } = b.deps;
-    await b.submit({}, { id: "t", at: clock.now() + 600_000 });
-    Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + 601_000 } });
+    const pass = travel(b.deps);
+    await b.submit({}, { id: "t", at: Date.now() + 600_000 });
+    pass(601_000);
     const away = () => Promise.reject(new PawlError("bus_unavailable", "away"));
     await dispatchDue({ ...b.deps, bus: { ...b.deps.bus, publish: away } }, AGENT);
     expect(await b.task("t")).toMatchObject({ state: "dispatched", dispatches: 1 });
-    Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + 662_000 } });
+    pass(61_000);
     expect(await dispatchDue(b.deps, AGENT)).toBe(1);
     await b.drain();
     expect(await b.task("t")).toMatchObject({ state: "completed" });

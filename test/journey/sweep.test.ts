@@ -7,6 +7,7 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -21,12 +22,6 @@ const retriesOnce = defineAgent({
     if (attempt === 1) throw new Retry("not yet", 0);
     return { attempt };
   },
-});
-
-/** The same, with the wall's clock ahead. */
-const later = (deps: Deps, ms: number): Deps => ({
-  ...deps,
-  clock: { ...deps.clock, now: () => Date.now() + ms },
 });
 
 describe.each(stores)("$kind", ({ kind, here }) => {

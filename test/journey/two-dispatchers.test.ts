@@ -13,6 +13,7 @@ import type { Task } from "../../shared/task/document.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { ORPHAN_AFTER } from "../../shared/task/sweep.ts";
 import { AGENT, type Bench, bench, untilAborted } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { hasEmulator, testNats, wired } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -28,7 +29,7 @@ function counting() {
 }
 
 const at = (deps: Deps, now: () => number): Deps => ({ ...deps, clock: { ...deps.clock, now } });
-const later = (deps: Deps, ms = ORPHAN_AFTER + 1_000) => at(deps, () => Date.now() + ms);
+const LATER = ORPHAN_AFTER + 1_000;
 
 /** Two dispatchers, each with connections of its own, at once. */
 async function both<T>(b: Bench, other: Deps, work: (deps: Deps) => Promise<T>): Promise<[T, T]> {
@@ -113,7 +114,7 @@ describe.each([
       await until("it runs", async () => events.includes("start"));
       const jsm = await jetstreamManager(b.deps.nc);
       await jsm.streams.deleteMessage(streamName(b.queue), 1);
-      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps), AGENT));
+      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT));
       expect(one + two).toBe(1);
       expect(await b.deps.bus.inspect(b.queue)).toMatchObject({ messages: 1, lastSeq: 2 });
       await held;
@@ -149,9 +150,9 @@ describe.each([
         0, 0,
       ]);
       expect(await b.drain()).toEqual({});
-      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps), AGENT));
+      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT));
       expect(one + two).toBe(1);
-      expect(await both(b, other, (deps) => dispatchDue(later(deps), AGENT))).toEqual([0, 0]);
+      expect(await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT))).toEqual([0, 0]);
       expect(await b.deps.bus.inspect(b.queue)).toMatchObject({ messages: 1, lastSeq: 1 });
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(await b.task("t")).toMatchObject({

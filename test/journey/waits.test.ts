@@ -7,6 +7,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { travel } from "../support/clocks.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -15,16 +16,6 @@ beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
-
-/** Time as the test says it: what is due in an hour is due when the test wants it to be. */
-function travel(b: Bench): (ms: number) => void {
-  let ahead = 0;
-  const { clock } = b.deps;
-  Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + ahead } });
-  return (ms) => {
-    ahead += ms;
-  };
-}
 
 async function drainUntil(b: Bench, id: string, state: Task["state"]): Promise<Task> {
   await until(`${id} is ${state}`, async () => {
@@ -69,7 +60,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       async ({ waitFor }) => (await waitFor("paid", { timeout: "1h" })) ?? "nothing came",
     );
     await using b = await bench(nats, kind, agent);
-    const hours = travel(b);
+    const hours = travel(b.deps);
     await b.submit({}, { id: "t" });
     await drainUntil(b, "t", "waiting");
     expect(await dispatchDue(b.deps, AGENT)).toBe(0);
@@ -87,7 +78,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       return "awake";
     });
     await using b = await bench(nats, kind, agent);
-    const hours = travel(b);
+    const hours = travel(b.deps);
     await b.submit({}, { id: "t" });
     const asleep = await drainUntil(b, "t", "scheduled");
     expect(asleep.settled).toMatchObject([{ outcome: "rescheduled" }]);
@@ -155,7 +146,7 @@ test("a rejection and a time-out fail the task, unless its handler catches them"
     expect(await drainUntil(b, "t", expected.state)).toMatchObject(expected);
   }
   await using late = await bench(nats, "nats-kv", asked);
-  const minutes = travel(late);
+  const minutes = travel(late.deps);
   await late.submit({}, { id: "t" });
   await drainUntil(late, "t", "waiting");
   minutes(60_001);
@@ -251,7 +242,7 @@ describe("child tasks", () => {
 
   test("whose word got lost are found when the parent looks", async () => {
     await using b = await family((n) => n);
-    const minutes = travel(b);
+    const minutes = travel(b.deps);
     await b.submit({}, { id: "t" });
     await drainUntil(b, "t", "waiting");
     const { store } = b.deps;

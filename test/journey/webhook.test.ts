@@ -11,6 +11,7 @@ import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Untold } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
+import { travel } from "../support/clocks.ts";
 import { stores, testNats, wired } from "../support/stores.ts";
 
 const SECRET = "a secret of the tests";
@@ -66,17 +67,13 @@ async function stage(kind: StoreKind, ways: readonly string[], secret: string | 
   // Strict: what is tried again comes again by itself, without a sweep.
   const limits = { attempts: 2, order: "strict", backoff: { first: "50ms" } } as const;
   const b = await bench(nats, kind, agentOf(ends, limits));
-  let ahead = 0;
-  const { clock } = b.deps;
-  Object.assign(b.deps, { clock: { ...clock, now: () => clock.now() + ahead } });
+  const later = travel(b.deps);
   if (secret !== null) Object.assign(b.deps, { notify: webhook({ url: there.url, secret }) });
   for (const as of ways) await b.submit({ as }, { id: as, meta: { owner: "ann", labels: { team: "a" } } });
   await b.drain();
   return Object.assign(b, {
     there,
-    later: (ms: number) => {
-      ahead += ms;
-    },
+    later,
     sweep: () => dispatchDue(b.deps, AGENT),
     untold: async (id: string) => ((await b.task(id)) as { untold?: Untold }).untold,
     [Symbol.asyncDispose]: async () => {

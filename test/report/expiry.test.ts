@@ -8,6 +8,7 @@ import { listReports, readReport } from "../../shared/journey/reports.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { verdictOf } from "../../shared/task/report.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
 import { stores, testNats } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -22,12 +23,6 @@ beforeAll(async () => {
   nats = await testNats();
 });
 afterAll(() => nats.stop());
-
-/** The same, with the wall's clock ahead. */
-const later = (deps: Wired, ms: number): Wired => ({
-  ...deps,
-  clock: { ...deps.clock, now: () => Date.now() + ms },
-});
 
 async function done(b: Bench, id: string, ms = 0): Promise<void> {
   await b.submit({}, { id });

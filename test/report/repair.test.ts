@@ -10,7 +10,8 @@ import { verdictOf } from "../../shared/task/report.ts";
 import { total } from "../../shared/task/tally.ts";
 import { agentOf, bench } from "../support/bench.ts";
 import { next } from "../support/bus.ts";
-import { namesOf, reconciled } from "../support/reconciling.ts";
+import { later } from "../support/clocks.ts";
+import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { testNats } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -19,8 +20,6 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const later = (ms: number) => ({ now: () => Date.now() + ms });
-
 test("an orphan is dispatched again, unless told not to; what was lost stays named, and is explained", async () => {
   let runs = 0;
   await using b = await bench(
@@ -28,14 +27,13 @@ test("an orphan is dispatched again, unless told not to; what was lost stays nam
     "nats-kv",
     agentOf(() => ++runs),
   );
-  const { clock } = b.deps;
   await b.submit({}, { id: "t" });
   // Taken, handed back, and then its message is deleted: its document knows the sequence.
   const found = await b.deps.store.get("t");
   const task = { ...(found?.task as Task), seq: 1, stamp: "x" } as Task;
   await b.deps.store.replace(task, found?.revision ?? "");
   await (await jetstreamManager(b.deps.nc)).streams.deleteMessage(streamName(b.queue), 1);
-  Object.assign(b.deps, { clock: { ...clock, ...later(600_000) } });
+  ahead(b, 600_000);
 
   const looked = await reconciled(b.deps);
   expect(looked.report.repairs).toEqual({});
@@ -51,7 +49,7 @@ test("an orphan is dispatched again, unless told not to; what was lost stays nam
   expect(looked.report.findings).not.toHaveProperty("mended");
   expect((await b.task("t")).dispatches).toBe(1);
 
-  Object.assign(b.deps, { clock: { ...clock, ...later(1_200_000) } });
+  ahead(b, 1_200_000);
   const mended = await reconciled(b.deps, { repair: true });
   expect(mended.report.repairs).toEqual({ tasks_dispatched: 1 });
   expect(mended.report.findings).toMatchObject({
@@ -72,7 +70,6 @@ test("a settled message whose ack was lost is deleted; the work is not done agai
     "nats-kv",
     agentOf(() => ++runs),
   );
-  const { clock } = b.deps;
   await b.submit({}, { id: "t" });
   const delivery = await next(b.deps, b.queue);
   const { handle } = await import("../../shared/journey/handle.ts");
@@ -81,7 +78,7 @@ test("a settled message whose ack was lost is deleted; the work is not done agai
   expect(await handle(deaf, b.queue, agent, new AbortController().signal, b.deps)).toMatchObject({
     as: "completed",
   });
-  Object.assign(b.deps, { clock: { ...clock, ...later(600_000) } });
+  ahead(b, 600_000);
   expect(namesOf(await reconciled(b.deps))).toEqual([`ack_lag ${streamName(b.queue)}#1`]);
   expect((await b.deps.bus.inspect(b.queue)).messages).toBe(1);
   // A week later it is still there, and now it may be mended.
@@ -100,9 +97,8 @@ test("of many that are overdue, also those that are not named are known to be me
     "nats-kv",
     agentOf(() => "done"),
   );
-  const { clock } = b.deps;
   for (let n = 0; n < 103; n++) await b.submit({}, { id: `t-${n}`, at: Date.now() + 60_000 });
-  Object.assign(b.deps, { clock: { ...clock, ...later(3_600_000) } });
+  ahead(b, 3_600_000);
   expect((await reconciled(b.deps)).listed).toMatchObject({
     level: "look",
     ok: true,
@@ -121,9 +117,9 @@ test("a stuck task that another dispatcher was faster with counts as mended; one
     "nats-kv",
     agentOf(() => "done"),
   );
-  const { clock, store } = b.deps;
   for (const id of ["fast", "stuck"]) await b.submit({}, { id, at: Date.now() + 60_000 });
-  const deps = { ...b.deps, clock: { ...clock, ...later(3_600_000) } };
+  const deps = later(b.deps, 3_600_000);
+  const { store } = deps;
   // The sweep finds neither of them. Just before, another one dispatches the first.
   const due: typeof store.due = async () => {
     const fast = await store.get("fast");

@@ -4,8 +4,8 @@ import { reconcile } from "../../shared/journey/reconcile-report.ts";
 import type { Reconciled } from "../../shared/journey/reconcile-write.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { writers } from "../../shared/report/writers.ts";
-import type { Queue } from "../../shared/task/names.ts";
 import type { Bench } from "./bench.ts";
+import { later } from "./clocks.ts";
 
 /** A whole reconciliation. */
 export async function reconciled(
@@ -38,18 +38,7 @@ export async function inSlices(
 
 /** Sets all clocks ahead, for what is to be long ago: this machine's and the servers'. */
 export function ahead({ deps }: Bench, ms: number): void {
-  const { bus, store } = deps;
-  Object.assign(deps, {
-    clock: { ...deps.clock, now: () => Date.now() + ms },
-    bus: {
-      ...bus,
-      inspect: async (queue: Queue) => ({ ...(await bus.inspect(queue)), now: Date.now() + ms }),
-    },
-    store: {
-      ...store,
-      position: async () => ({ ...(await store.position()), now: Date.now() + ms }),
-    },
-  });
+  Object.assign(deps, later(deps, ms));
 }
 
 /** Replaces some of what the store does. */

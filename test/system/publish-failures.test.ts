@@ -11,6 +11,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { ORPHAN_AFTER } from "../../shared/task/sweep.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { type CuttingProxy, cuttingProxy } from "../support/proxy.ts";
 import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
 import { patiently } from "../support/until.ts";
@@ -61,10 +62,7 @@ const hasty = <D extends Deps>(deps: D): D => ({
   clock: { ...deps.clock, monotonic: () => performance.now() * 5 },
 });
 
-const later = (deps: Deps, ms = ORPHAN_AFTER + 1_000): Deps => ({
-  ...deps,
-  clock: { ...deps.clock, now: () => Date.now() + ms },
-});
+const LATER = ORPHAN_AFTER + 1_000;
 
 /** The store, with an account of requests that failed which no counter has a part in. */
 function watched(store: TaskStore, onFailure: (failures: number) => void = () => {}) {
@@ -153,7 +151,7 @@ describe.each([
       expect(await counted(b)).toEqual({ [ROLLBACKS]: 2 });
       expect(await b.drain()).toEqual({ completed: 1 });
 
-      expect(await dispatchDue(later(b.deps), AGENT)).toBe(1);
+      expect(await dispatchDue(later(b.deps, LATER), AGENT)).toBe(1);
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(runs).toEqual(["first", "t"]);
       expect(await b.task("t")).toMatchObject({
@@ -181,7 +179,7 @@ describe.each([
       expect(await counted(b)).toEqual(expected);
 
       await b.deps.bus.ensure(b.queue);
-      expect(await dispatchDue(later(b.deps), AGENT)).toBe(1);
+      expect(await dispatchDue(later(b.deps, LATER), AGENT)).toBe(1);
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(runs).toEqual(["t"]);
       expect(await b.task("t")).toMatchObject({ dispatches: 3, attempts: 0, executions: 1 });
@@ -244,7 +242,7 @@ describe.each([
 
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(await dispatchDue(b.deps, AGENT)).toBe(0);
-      expect(await dispatchDue(later(b.deps), AGENT)).toBe(1);
+      expect(await dispatchDue(later(b.deps, LATER), AGENT)).toBe(1);
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(runs).toEqual(["first", "t"]);
       expect(await b.task("t")).toMatchObject({
