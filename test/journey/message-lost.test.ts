@@ -8,6 +8,7 @@ import { dispatchDue, rescue } from "../../shared/journey/sweep.ts";
 import { systemClock } from "../../shared/ports/clock.ts";
 import { streamName, subjectPrefix } from "../../shared/task/names.ts";
 import { AGENT, type Bench, bench, untilAborted } from "../support/bench.ts";
+import { later } from "../support/clocks.ts";
 import { testNats, wired } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -81,22 +82,23 @@ test("a purge: whoever finds its lane empty dispatches what lost its message, un
   const begun = Date.now();
   let sweeps = 0;
   const passed = () => (Date.now() - begun) * 100;
+  const fast = later(b.deps, () => begun + passed() - Date.now());
   const deps: Deps = {
-    ...b.deps,
+    ...fast,
     clock: {
-      now: () => begun + passed(),
+      ...fast.clock,
       monotonic: passed,
       sleep: (ms, signal) => systemClock.sleep(ms / 100, signal),
     },
     store: {
-      ...b.deps.store,
+      ...fast.store,
       due: (...args) => {
         if (args[1] === "scheduled") sweeps++;
         return b.deps.store.due(...args);
       },
     },
     bus: {
-      ...b.deps.bus,
+      ...fast.bus,
       pull: () => ({ delivery: systemClock.sleep(50).then(() => undefined), cancel: async () => {} }),
     },
   };

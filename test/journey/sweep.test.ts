@@ -90,6 +90,21 @@ describe.each(stores)("$kind", ({ kind, here }) => {
   );
 });
 
+test("a dispatcher whose own clock is a day ahead does not dispatch tonight's task; once it is night, any does", async () => {
+  await using b = await bench(nats, "nats-kv", retriesOnce);
+  const HOURS = 3_600_000;
+  await b.submit({}, { id: "tonight", at: Date.now() + 6 * HOURS });
+  const { clock } = b.deps;
+  const wrong = (deps: Deps): Deps => ({ ...deps, clock: { ...clock, now: () => Date.now() + 24 * HOURS } });
+  expect(await dispatchDue(wrong(b.deps), AGENT)).toBe(0);
+  expect(await b.task("tonight")).toMatchObject({ state: "scheduled", dispatches: 0 });
+  expect((await b.deps.bus.inspect(b.queue)).lastSeq).toBe(0);
+  // A server's clock that is ahead starts nothing either.
+  expect(await dispatchDue({ ...later(b.deps, 24 * HOURS), clock }, AGENT)).toBe(0);
+  expect(await dispatchDue(wrong(later(b.deps, 6 * HOURS)), AGENT)).toBe(1);
+  expect(await b.task("tonight")).toMatchObject({ state: "dispatched", dispatches: 1 });
+});
+
 test.each(["submitted", "published directly"])(
   "an outage of NATS while a retry is due strands nothing that was %s",
   async (how) => {
