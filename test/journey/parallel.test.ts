@@ -4,6 +4,7 @@ import { openJournal } from "../../shared/journey/journal.ts";
 import { cancel, signal } from "../../shared/journey/operate.ts";
 import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
+import { NO_COST } from "../../shared/task/cost.ts";
 import type { Running } from "../../shared/task/document.ts";
 import { PawlError } from "../../shared/task/errors.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
@@ -182,6 +183,8 @@ describe("on real servers", () => {
       createdAt: 1,
       fresh: true,
       signals: [],
+      spent: NO_COST,
+      saved: NO_COST,
     } as unknown as Running;
     const journal = await openJournal(old, 1, () => {}, b.deps);
     await journal.append({ kind: "step", key: "s#1", at: 0, alone: true, value: "stale" });

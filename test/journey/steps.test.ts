@@ -3,6 +3,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type Agent, defineAgent } from "../../shared/agent.ts";
 import { openJournal } from "../../shared/journey/journal.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
+import { NO_COST } from "../../shared/task/cost.ts";
 import type { Running } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, bench } from "../support/bench.ts";
@@ -17,8 +18,18 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const noGuard = () => {};
+const free = { spent: NO_COST, saved: NO_COST };
 const holder = (fence: number, fresh = false) =>
-  ({ id: "t", fence, epoch: 0, createdAt: 0, fresh, signals: [], history: [] }) as unknown as Running;
+  ({
+    id: "t",
+    fence,
+    epoch: 0,
+    createdAt: 0,
+    fresh,
+    signals: [],
+    history: [],
+    ...free,
+  }) as unknown as Running;
 
 describe.each(stores)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("a step that is stored is not run again, whatever fails after it", async () => {
