@@ -3,7 +3,7 @@ import { isPawlError, isUnsound } from "../task/errors.ts";
 import type { Range } from "../task/sequences.ts";
 import type { Deps } from "./deps.ts";
 import { wasOpen } from "./reconcile-open.ts";
-import { type Ledger, readLedger } from "./reports.ts";
+import { type Ledger, type Mark, readLedger } from "./reports.ts";
 
 /** Clocks of machines that are well are closer by far. */
 const SLACK = 60_000;
@@ -41,7 +41,7 @@ async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Pr
   const when = new Date(at).toISOString();
   if ((task.state === "dispatched" || task.state === "running") && task.seq !== undefined) {
     const mark = marks[task.queue];
-    if (mark && task.seq <= mark.upTo && !isIn(mark.open, task.seq))
+    if (mark && wasSettled(mark, task.seq, task.updatedAt))
       return `the report of ${when} found sequence ${task.seq} of ${task.queue} settled`;
   }
   if (!open || task.createdAt > at - SLACK) return undefined;
@@ -49,6 +49,10 @@ async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Pr
     ? `it was created before the report of ${when}, which found it over`
     : undefined;
 }
+
+/** In the stream as it was then: sequences of an earlier one of its name were others. */
+const wasSettled = ({ createdAt, upTo, open, unexplained = [] }: Mark, seq: number, updatedAt: number) =>
+  updatedAt >= createdAt && seq <= upTo && !isIn(open, seq) && !isIn(unexplained, seq);
 
 export const isIn = (ranges: readonly Range[], seq: number) =>
   ranges.some(([from, to]) => seq >= from && seq <= to);

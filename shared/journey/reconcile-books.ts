@@ -1,3 +1,4 @@
+import type { KeptMessage } from "../ports/bus.ts";
 import { isPawlError } from "../task/errors.ts";
 import { type KeptBook, type Period, SequenceBook } from "../task/sequences.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
@@ -31,22 +32,29 @@ export function booksOf({ queues, gone = [] }: Plan, kept: ReadonlyMap<string, K
 
 const PAGE = 500;
 
-/** Where the next page of a stream's messages begins; none after the last queue. */
+/** Where a page of a stream's messages begins. */
 interface Place {
   readonly queue: number;
   readonly seq: number;
 }
 
+interface OpenPage {
+  readonly next: Place;
+  readonly stream: string;
+  /** Messages that an earlier report has explained: their acks were lost. */
+  readonly explained: readonly KeptMessage[];
+}
+
 /**
  * Writes down a page of what lies in a stream now. All of them come before any document is read: what left its stream
- * before was settled before, so the documents that are read afterwards say so.
+ * before was settled before, so the documents that are read afterwards say so. Undefined after the last queue.
  */
 export async function openPage(
   pace: Pace,
   { queues }: Plan,
   books: Books,
   { queue: at, seq: from }: Place,
-): Promise<Place | undefined> {
+): Promise<OpenPage | undefined> {
   const planned = queues[at];
   if (!planned) return undefined;
   const { queue, stream, info } = planned;
@@ -57,10 +65,11 @@ export async function openPage(
       throw error;
     },
   );
-  for (const { seq } of found)
-    books.get(stream)?.present(seq, seq <= (info.consumer?.delivered ?? 0) ? "in_flight" : "queued");
+  const book = books.get(stream);
+  const explained = found.filter(({ seq }) =>
+    book?.present(seq, seq <= (info.consumer?.delivered ?? 0) ? "in_flight" : "queued"),
+  );
   const last = found.at(-1)?.seq;
-  return last === undefined || last >= info.lastSeq
-    ? { queue: at + 1, seq: 1 }
-    : { queue: at, seq: last + 1 };
+  const isLast = last === undefined || last >= info.lastSeq;
+  return { stream, next: isLast ? { queue: at + 1, seq: 1 } : { queue: at, seq: last + 1 }, explained };
 }

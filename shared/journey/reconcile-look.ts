@@ -14,6 +14,7 @@ import { isRewound } from "./reconcile-books.ts";
 import { findingOf, type Gathered, gathering } from "./reconcile-gather.ts";
 import { countedBefore, leaveAsBefore, leaveOpen } from "./reconcile-open.ts";
 import type { Pace } from "./reconcile-pace.ts";
+import { noteLag } from "./reconcile-repair.ts";
 
 export interface Looking {
   /** Looks at documents, unless they were looked at before. Says how many were looked at anew. */
@@ -21,7 +22,6 @@ export interface Looking {
   isKnown(id: string): boolean;
 }
 
-const MOST_LAGGING = 1_000;
 const MOST_TWICE = 1_000;
 /** Clocks of writers may be apart. */
 const SLACK = 3_600_000;
@@ -60,7 +60,8 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     const { queue, seq } = entry;
     const before = marks.get(queue);
     if (isFormer(entry) || !marks.has(queue)) return !plan.isFirst;
-    return before !== undefined && seq <= before.upTo && !isIn(before.open, seq);
+    if (before === undefined || seq > before.upTo) return false;
+    return !isIn(before.open, seq) && !isIn(before.unexplained ?? [], seq);
   };
   const take = (findings: readonly Finding[]) => {
     if (findings.length > 0) account.findings = withFound(account.findings, ...findings);
@@ -74,10 +75,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       if (isFormer(entry)) continue;
       if (isTrue) account.maxSettled[queue] = Math.max(account.maxSettled[queue] ?? 0, seq);
       if (!book) continue;
-      // One that has just been settled is on its way out.
-      const isLate = plan.at - entry.at >= 2 * deps.settings.ackWait;
-      if (isLate && book.isPresent(seq) && account.lagging.length < MOST_LAGGING)
-        account.lagging.push({ ...entry, task: task.id });
+      noteLag(pace, account, task.id, entry);
       const before = book.classOf(seq);
       const isAgain = before === undefined && outcome !== "lost" && wasExplained(entry);
       if (isTrue && isAgain && entry.at > plan.from + SLACK && account.twice.length < MOST_TWICE)

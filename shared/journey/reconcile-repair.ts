@@ -1,4 +1,5 @@
-import type { Task } from "../task/document.ts";
+import type { KeptMessage } from "../ports/bus.ts";
+import type { Settlement, Task } from "../task/document.ts";
 import { isPawlError, isUnsound } from "../task/errors.ts";
 import { isOverdue } from "../task/examine.ts";
 import type { Finding, Findings } from "../task/findings.ts";
@@ -10,6 +11,38 @@ import { isRewound } from "./reconcile-books.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
 import type { Step } from "./reconcile-stages.ts";
 import { dispatchDue, hasMessage } from "./sweep.ts";
+
+const MOST_LAGGING = 1_000;
+
+/** A document has settled a message. One that has just been settled is on its way out. */
+export function noteLag({ deps }: Pace, account: Account, task: string, entry: Settlement): void {
+  const { plan, books, lagging } = account;
+  const isLate = plan.at - entry.at >= 2 * deps.settings.ackWait;
+  if (isLate && books.get(entry.queue)?.isPresent(entry.seq) && lagging.length < MOST_LAGGING)
+    lagging.push({ ...entry, task });
+}
+
+/** Messages of a stream that an earlier report explained: their documents need not have been written since. */
+export async function lagSince(
+  pace: Pace,
+  account: Account,
+  stream: string,
+  explained: readonly KeptMessage[],
+): Promise<void> {
+  for (let i = 0; i < explained.length && account.lagging.length < MOST_LAGGING; ) {
+    const ids = explained.slice(i).map(({ subject }) => subject.slice(subject.lastIndexOf(".") + 1));
+    const answers = await patiently(pace, () => pace.deps.store.getMany(ids));
+    for (const [j, answer] of answers.entries()) {
+      if (!answer || "unreadable" in answer || answer.altered !== undefined) continue;
+      const { id, settled } = answer.task;
+      const entry = settled.find(({ queue, seq }) => queue === stream && seq === explained[i + j]?.seq);
+      if (!entry) continue;
+      noteLag(pace, account, id, entry);
+      account.books.get(stream)?.settle(entry.seq, entry.outcome, id);
+    }
+    i += Math.max(1, answers.length);
+  }
+}
 
 /** Clocks of machines that are well. */
 const CLOCKS_APART = 5_000;

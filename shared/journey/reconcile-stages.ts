@@ -7,7 +7,14 @@ import type { Looking } from "./reconcile-look.ts";
 import { openLines, storeOpen } from "./reconcile-open.ts";
 import type { Pace } from "./reconcile-pace.ts";
 import type { Stage } from "./reconcile-progress.ts";
-import { askHolder, dispatchStuck, lookForLag, lookIfMended, repeatAck } from "./reconcile-repair.ts";
+import {
+  askHolder,
+  dispatchStuck,
+  lagSince,
+  lookForLag,
+  lookIfMended,
+  repeatAck,
+} from "./reconcile-repair.ts";
 
 /** What every stage works with. */
 export interface Job {
@@ -35,8 +42,10 @@ export const pages: Readonly<Record<Exclude<Stage, "report">, Page>> = {
   /** What lies in the streams. */
   books: async ({ pace, account }, cursor = "0:1") => {
     const [queue, seq] = cursor.split(":").map(Number) as [number, number];
-    const next = await openPage(pace, account.plan, account.books, { queue, seq });
-    return next ? { cursor: `${next.queue}:${next.seq}` } : "over";
+    const page = await openPage(pace, account.plan, account.books, { queue, seq });
+    if (!page) return "over";
+    await lagSince(pace, account, page.stream, page.explained);
+    return { cursor: `${page.next.queue}:${page.next.seq}` };
   },
   /** What was written since the last time, in the store's order: what is written meanwhile comes at its end. */
   documents: (job, cursor) => scan(job, cursor ?? firstCursor(job.account.plan.after)),

@@ -232,7 +232,15 @@ async function marksOf({ plan, books }: Account, retention: number): Promise<Rec
   const gone = (plan.gone ?? [])
     .map(
       ({ stream, before }) =>
-        [stream, { ...before, open: [], goneSince: before.goneSince ?? plan.at }] as const,
+        [
+          stream,
+          {
+            ...before,
+            ...unexplainedIn(books.get(stream), before),
+            open: [],
+            goneSince: before.goneSince ?? plan.at,
+          },
+        ] as const,
     )
     .filter(([, { goneSince }]) => plan.at - goneSince < retention);
   const untouched = plan.broken.flatMap(({ stream, before }) => (before ? [[stream, before] as const] : []));
@@ -244,12 +252,21 @@ async function marksOf({ plan, books }: Account, retention: number): Promise<Rec
       consumerCreatedAt: info.consumer?.createdAt ?? before?.consumerCreatedAt ?? 0,
       upTo: info.lastSeq,
       open: book?.ranges("queued", "in_flight") ?? [],
+      ...unexplainedIn(book, isAnew ? undefined : before),
       first: isAnew ? info.firstSeq : (before.first ?? before.upTo + 1),
       digest: await digestOf(isAnew ? undefined : before.digest, book),
     };
     return [stream, mark] as const;
   });
   return { ...Object.fromEntries([...gone, ...untouched, ...(await Promise.all(marks))]) };
+}
+
+/** So many ranges are remembered: all marks must fit one document. Tasks of older ones are left to a person. */
+const MOST_UNEXPLAINED = 200;
+
+function unexplainedIn(book: SequenceBook | undefined, before: Mark | undefined): Pick<Mark, "unexplained"> {
+  const all = [...(before?.unexplained ?? []), ...(book?.ranges("unexplained") ?? [])];
+  return all.length > 0 ? { unexplained: all.slice(-MOST_UNEXPLAINED) } : {};
 }
 
 /** Of what became of each sequence, and of those before them. */

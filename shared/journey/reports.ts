@@ -13,6 +13,8 @@ export interface Mark {
   readonly upTo: number;
   /** Sequences that were queued or in flight then. */
   readonly open: readonly Range[];
+  /** Sequences that this report or an earlier one could not explain: their tasks may be open still. */
+  readonly unexplained?: readonly Range[];
   /** The first sequence that was ever explained, and a hash of what became of all of them, report by report. */
   readonly first?: number;
   readonly digest?: string;

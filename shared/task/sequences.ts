@@ -76,11 +76,13 @@ export class SequenceBook {
     return { classes: this.#classes, owners: this.#owners, older: [...this.#older] };
   }
 
-  /** The message is there. Whatever a document says of it later counts more. */
-  present(seq: number, as: "queued" | "in_flight"): void {
+  /** The message is there. Whatever a document says of it later counts more. True where it was explained before. */
+  present(seq: number, as: "queued" | "in_flight"): boolean {
     const place = this.#place(seq);
-    if (place === undefined && seq <= this.period.upTo) this.#older.add(seq);
+    const isOlder = place === undefined && seq <= this.period.upTo;
+    if (isOlder) this.#older.add(seq);
     if (place !== undefined && this.#classes[place] === 0) this.#classes[place] = CLASSES.indexOf(as);
+    return isOlder;
   }
 
   isPresent(seq: number): boolean {

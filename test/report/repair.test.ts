@@ -30,7 +30,7 @@ test("an orphan is dispatched again, unless told not to; what was lost stays nam
   await b.submit({}, { id: "t" });
   // Taken, handed back, and then its message is deleted: its document knows the sequence.
   const found = await b.deps.store.get("t");
-  const task = { ...(found?.task as Task), seq: 1, stamp: "x" } as Task;
+  const task = { ...(found?.task as Task), seq: 1 } as Task;
   await b.deps.store.replace(task, found?.revision ?? "");
   await (await jetstreamManager(b.deps.nc)).streams.deleteMessage(streamName(b.queue), 1);
   ahead(b, 600_000);
