@@ -26,7 +26,7 @@ import {
   LIST,
   type Listed,
   type Mark,
-  oldTexts,
+  oldParts,
   type Past,
   partOf,
   REPORTS,
@@ -118,7 +118,7 @@ export async function writeReport(
     const shown = reports.slice(0, MOST_LISTED);
     const next: Ledger = {
       reports: shown,
-      old: await oldTexts(deps.store, ledger, shown),
+      old: await oldParts(deps.store, ledger, shown),
       at: plan.at,
       lastRun: plan.run,
       counts: plan.counts,

@@ -60,7 +60,7 @@ export interface Ledger {
   readonly marks: Readonly<Record<string, Mark>>;
   /** Since when the server's words were captured then. */
   readonly advisoriesSince?: number | undefined;
-  /** Texts that no report has any more: removed after the write, or by the next one. */
+  /** Parts that are needed no more: removed after the write, or by the next one. */
   readonly old?: readonly string[];
   /** When earlier ones were made, and how far: where a look back can begin and end. Oldest first. */
   readonly past?: readonly Past[];
@@ -116,20 +116,27 @@ export function ledgerFrom(text: string): Ledger | undefined {
 
 const RECONCILED = "reconciled";
 
-/** When the last reconciliation was made, and where the copy of its list is: known without reading the list. */
+/**
+ * When the last reconciliation was made, where the copy of its list is, and whether what it replaced was removed: known
+ * without reading the list.
+ */
 export async function lastReconciled(
   store: Pick<TaskStore, "getRecord">,
-): Promise<{ at: number; copy?: string } | undefined> {
-  const [, at, copy] = /^(\d+)(?: (\S+))?$/.exec((await store.getRecord(RECONCILED))?.text ?? "") ?? [];
-  return at === undefined ? undefined : { at: Number(at), ...(copy && { copy }) };
+): Promise<{ at: number; copy?: string; isTidy: boolean } | undefined> {
+  const { text = "" } = (await store.getRecord(RECONCILED)) ?? {};
+  const [, at, copy, tidy] = /^(\d+)(?: (\S+))?( tidy)?$/.exec(text) ?? [];
+  return at === undefined ? undefined : { at: Number(at), ...(copy && { copy }), isTidy: tidy !== undefined };
 }
 
 export async function reconciledAt(store: Pick<TaskStore, "getRecord">): Promise<number | undefined> {
   return (await lastReconciled(store))?.at;
 }
 
-/** Texts that are to be removed when `next` is listed in place of `before`: replaced, or fallen off the list. */
-export async function oldTexts(
+/**
+ * Parts that are to be removed when `next` is listed in place of `before`: texts that were replaced or fell off the list,
+ * the list's copy, and what was open then.
+ */
+export async function oldParts(
   store: TaskStore,
   before: Ledger,
   next: readonly Listed[],
@@ -137,8 +144,11 @@ export async function oldTexts(
   const texts = (reports: readonly Listed[]) =>
     reports.flatMap((one) => FORMATS.map((format) => partOf(one, format)));
   const kept = new Set(texts(next));
-  const left = (await reconciledAt(store)) === before.at ? [] : (before.old ?? []);
-  return [...left, ...texts(before.reports)].filter((one) => !kept.has(one));
+  const last = await lastReconciled(store);
+  const left = last?.isTidy && last.at === before.at ? [] : (before.old ?? []);
+  const { copy, open } = before;
+  const beside = [...(copy ? [copy] : []), ...(open ? [...open.parts, ...open.pieces] : [])];
+  return [...left, ...beside, ...texts(before.reports)].filter((one) => !kept.has(one));
 }
 
 /**
@@ -151,7 +161,8 @@ export async function tidyReports(
   before: Ledger,
 ): Promise<void> {
   const last = await store.getRecord(RECONCILED);
-  await store.putRecord(RECONCILED, [at, copy].join(" ").trim(), last?.revision);
+  const said = [at, copy].join(" ").trim();
+  const written = await store.putRecord(RECONCILED, said, last?.revision);
   const replaced = new Set(old);
   // Of the run before, also what it wrote and did not list; never that of a run that has just begun.
   const runBefore = before.open && before.open.run !== open?.run ? openPrefix(before.open.run) : undefined;
@@ -159,10 +170,10 @@ export async function tidyReports(
     REPORTS,
     (name) =>
       replaced.has(name) ||
-      name === before.copy ||
       (runBefore !== undefined && name.startsWith(runBefore)) ||
       /^(book|reconcile)-/.test(name),
   );
+  if (written.kind === "written") await store.putRecord(RECONCILED, `${said} tidy`, written.revision);
 }
 
 export const openPrefix = (run: string) => `open-${run}-`;
