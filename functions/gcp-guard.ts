@@ -4,6 +4,10 @@ import { problem } from "../shared/web/problem.ts";
 /** More than any request of ours: the largest input, and room for the rest. */
 const MOST_BYTES = 2 * 1024 * 1024;
 
+/** How much of a refused body is let go by: as much as Cloud Run lets through. And for how long, at most. */
+const MOST_DISCARDED = 32 * 1024 * 1024;
+const LONGEST_DISCARD = 30_000;
+
 const types = new WeakMap<IncomingMessage, string>();
 
 /** What the caller said of its body. */
@@ -23,7 +27,7 @@ export function guardServer(): void {
     const [request, response] = args as [IncomingMessage, ServerResponse];
     const refusal = refused(request);
     if (refusal) {
-      void send(refusal, response);
+      void send(refusal, request, response);
       return true;
     }
     types.set(request, request.headers["content-type"] ?? "");
@@ -43,7 +47,32 @@ function refused({ headers }: IncomingMessage): Response | undefined {
   return undefined;
 }
 
-async function send(answer: Response, response: ServerResponse): Promise<void> {
-  const headers = { ...Object.fromEntries(answer.headers), connection: "close" };
-  response.writeHead(answer.status, headers).end(await answer.text());
+/**
+ * Most callers read no answer before they have sent their whole body: a connection that is closed meanwhile is a broken
+ * pipe to them, and no 413. So the answer goes out at once, and the connection ends after the body.
+ */
+async function send(answer: Response, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = Buffer.from(await answer.arrayBuffer());
+  const headers = {
+    ...Object.fromEntries(answer.headers),
+    connection: "close",
+    "content-length": body.length,
+  };
+  response.writeHead(answer.status, headers).write(body);
+  await discard(request);
+  response.end();
+}
+
+/** Reads the body and keeps none of it, up to its end or to the limits. */
+function discard(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LONGEST_DISCARD);
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MOST_DISCARDED) resolve();
+    });
+    for (const over of ["end", "error", "close"]) request.once(over, () => resolve());
+    request.once("close", () => clearTimeout(timer));
+  });
 }

@@ -106,9 +106,8 @@ test("Cloud Run: a body that would fill the memory is refused before anyone read
     });
   expect((await send(bomb, { "content-encoding": "gzip" })).status).toBe(415);
   expect((await send(" ".repeat(3_000_000))).status).toBe(413);
-  expect(await sent(api, head("POST /run HTTP/1.1", "host: x", "transfer-encoding: chunked"))).toMatch(
-    / 411 /,
-  );
+  const chunked = head("POST /run HTTP/1.1", "host: x", "transfer-encoding: chunked");
+  expect(await sent(api, `${chunked}0\r\n\r\n`)).toMatch(/ 411 /);
   // What is small enough is ours to answer, whatever it says it is.
   for (const [body, status] of [
     ["{oops", 422],
@@ -120,4 +119,33 @@ test("Cloud Run: a body that would fill the memory is refused before anyone read
       status === 201 ? "application/json" : "application/problem+json",
     ]);
   }
+});
+
+/** Writes a body of so many bytes after the answer has come, as those do who read nothing before they have written all. */
+async function written({ url }: Deployed, said: number, bytes: number) {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  let error: Error | undefined;
+  socket.on("error", (thrown) => {
+    error = thrown;
+  });
+  const answer = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(chunk.toString())));
+  socket.write(head("POST /v1/tasks HTTP/1.1", "host: x", `content-length: ${said}`));
+  const status = Number((await answer).slice("HTTP/1.1 ".length).slice(0, 3));
+  const piece = Buffer.alloc(64 * 1024, " ");
+  for (let left = bytes; left > 0 && !error; left -= piece.length)
+    await new Promise((resolve) => socket.write(piece.subarray(0, left), resolve));
+  socket.end();
+  await closed;
+  return { status, error };
+}
+
+test("Cloud Run: who is refused can send the rest of the body, though not without end", async () => {
+  using out = builds();
+  const w = world(nats, "nats-kv");
+  await using api = await deploy(await out.build("api", "gcp"), varsOf(w, "gcp"));
+  const mega = 1024 * 1024;
+  expect(await written(api, 16 * mega, 16 * mega)).toEqual({ status: 413, error: undefined });
+  expect(await written(api, 999 * mega, 64 * mega)).toEqual({ status: 413, error: expect.any(Error) });
 });
