@@ -4,7 +4,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cacheFolder, type Env } from "./find-nats.ts";
-import { freePort, type ServerProcess, startServer, untilReady } from "./process.ts";
+import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
+import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 const run = promisify(execFile);
 const MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore";
@@ -22,7 +23,10 @@ export interface Emulator extends AsyncDisposable {
 }
 
 /** The official Firestore emulator: the one that FIRESTORE_EMULATOR_HOST names, else one of our own; undefined if there is none. */
-export async function startEmulator(env: Env = process.env): Promise<Emulator | undefined> {
+export async function startEmulator(
+  env: Env = process.env,
+  choosePort: ChoosePort = freePort,
+): Promise<Emulator | undefined> {
   const running = env.FIRESTORE_EMULATOR_HOST;
   if (running) {
     const stop = async () => {};
@@ -30,14 +34,25 @@ export async function startEmulator(env: Env = process.env): Promise<Emulator | 
   }
   const jar = await findJar(env);
   if (!jar || !(await hasJava())) return undefined;
-  const [port, wsPort] = [await freePort(), await freePort()];
-  const tuned = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
-  const where = ["--host", "127.0.0.1", "--port", String(port), "--websocket_port", String(wsPort)];
-  const server: ServerProcess = await startServer("java", [...tuned, "-cp", jar, MAIN, ...where]);
-  const host = `127.0.0.1:${port}`;
-  await untilReady(server, "The Firestore emulator", async () => (await fetch(`http://${host}/`)).ok, 60_000);
+  const { server, host } = await onFreePorts(() => emulatorOf(jar, choosePort));
   await warm(host);
   return { host, pid: server.pid, stop: server.stop, [Symbol.asyncDispose]: server.stop };
+}
+
+async function emulatorOf(
+  jar: string,
+  choosePort: ChoosePort,
+): Promise<{ server: ServerProcess; host: string }> {
+  const [port, wsPort] = [await choosePort(), await choosePort()];
+  const tuned = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+  const where = ["--host", "127.0.0.1", "--port", String(port), "--websocket_port", String(wsPort)];
+  const server = await startServer("java", [...tuned, "-cp", jar, MAIN, ...where]);
+  const host = `127.0.0.1:${port}`;
+  // By its own word first: who answers on its port may be somebody else.
+  const answers = async () =>
+    server.output().includes("is now running") && (await fetch(`http://${host}/`)).ok;
+  await untilReady(server, "The Firestore emulator", answers, 60_000);
+  return { server, host };
 }
 
 /** Of gcloud's component, or of firebase-tools' cache. */

@@ -1,13 +1,15 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findNatsServer, type Tell } from "./find-nats.ts";
-import { freePort, type ServerProcess, startServer, untilReady } from "./process.ts";
+import { type ChoosePort, freePort, onFreePorts, onSamePorts } from "./ports.ts";
+import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 export interface LocalNats extends AsyncDisposable {
   readonly url: string;
   readonly wsUrl: string;
+  /** Where it can be asked who is connected, and the like. */
+  readonly monitorUrl: string;
   readonly pid: number;
   /** Starts it again on the same ports and folder, after it was stopped or killed. */
   restart(): Promise<void>;
@@ -25,49 +27,48 @@ export interface LocalNatsOptions {
   /** More lines for its configuration, such as users. */
   readonly config?: string;
   readonly tell?: Tell;
+  readonly choosePort?: ChoosePort;
 }
 
 /** A nats-server of our own, with JetStream and a WebSocket listener, on free ports of the loopback address. */
 export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNats> {
   const binary = options.binary ?? (await findNatsServer(process.env, options.tell));
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "pawl-nats-")));
-  const [port, wsPort] = [await freePort(), await freePort()];
-  const config = join(folder, "nats.conf");
-  const configure = (lines = "") =>
-    writeFile(
-      config,
-      `listen: "127.0.0.1:${port}"
-jetstream { store_dir: "${folder}", max_file_store: 20GB }
-websocket { listen: "127.0.0.1:${wsPort}", no_tls: true }
-${lines}
-`,
-    );
-  await configure(options.config);
-  const start = async (): Promise<ServerProcess> => {
-    const server = await startServer(binary, ["-c", config]);
-    await untilReady(server, "nats-server", () => accepts(port), 15_000);
-    return server;
+  const tidy = async () => {
+    if (!options.folder) await rm(folder, { recursive: true, force: true });
   };
-  let server = await start();
+  const started = await onFreePorts(async () => {
+    const chosen = await choosePorts(options.choosePort);
+    await configure(folder, chosen, options.config);
+    return { server: await serverIn(binary, folder, options.config), ports: chosen };
+  }).catch(async (error: unknown) => {
+    await tidy();
+    throw error;
+  });
+  const { ports } = started;
+  let { server } = started;
+  let lines = options.config;
   const halt = async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => {
     process.kill(server.pid, signal);
     await server.exited;
   };
   const stop = async () => {
     await server.stop();
-    if (!options.folder) await rm(folder, { recursive: true, force: true });
+    await tidy();
   };
   return {
-    url: `nats://127.0.0.1:${port}`,
-    wsUrl: `ws://127.0.0.1:${wsPort}`,
+    url: `nats://127.0.0.1:${ports.client}`,
+    wsUrl: `ws://127.0.0.1:${ports.ws}`,
+    monitorUrl: `http://127.0.0.1:${ports.monitor}`,
     get pid() {
       return server.pid;
     },
     restart: async () => {
-      server = await start();
+      server = await onSamePorts(() => serverIn(binary, folder, lines), 30_000);
     },
-    reload: async (lines) => {
-      await configure(lines);
+    reload: async (changed) => {
+      lines = changed;
+      await configure(folder, ports, lines);
       process.kill(server.pid, "SIGHUP");
     },
     halt,
@@ -76,16 +77,32 @@ ${lines}
   };
 }
 
-/** Ready when it greets with its INFO line. */
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port, timeout: 1000 });
-    const end = (ok: boolean) => {
-      socket.destroy();
-      resolve(ok);
-    };
-    socket.once("data", (chunk) => end(chunk.toString().startsWith("INFO")));
-    socket.once("error", () => end(false));
-    socket.once("timeout", () => end(false));
-  });
+interface Ports {
+  readonly client: number;
+  readonly ws: number;
+  readonly monitor: number;
+}
+
+async function choosePorts(choose: ChoosePort = freePort): Promise<Ports> {
+  return { client: await choose(), ws: await choose(), monitor: await choose() };
+}
+
+function configure(folder: string, { client, ws, monitor }: Ports, lines = ""): Promise<void> {
+  return writeFile(
+    join(folder, "nats.conf"),
+    `listen: "127.0.0.1:${client}"
+http: "127.0.0.1:${monitor}"
+jetstream { store_dir: "${folder}", max_file_store: 20GB }
+websocket { listen: "127.0.0.1:${ws}", no_tls: true }
+${lines}
+`,
+  );
+}
+
+/** Ready by its own word: who answers on its port may be somebody else. It listens for other servers last. */
+async function serverIn(binary: string, folder: string, lines = ""): Promise<ServerProcess> {
+  const server = await startServer(binary, ["-c", join(folder, "nats.conf")]);
+  const last = /^cluster\b/m.test(lines) ? "Listening for route connections" : "Server is ready";
+  await untilReady(server, "nats-server", async () => server.output().includes(last), 15_000);
+  return server;
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -72,17 +71,6 @@ export async function startServer(
   };
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
-}
-
 /** Asks until it is true; a server that died meanwhile is an error with what it printed. */
 export async function untilReady(
   server: ServerProcess,
@@ -95,9 +83,12 @@ export async function untilReady(
   void server.exited.then((code) => {
     dead = code;
   });
-  while (!(await ready().catch(() => false))) {
+  for (;;) {
+    const isReady = await ready().catch(() => false);
+    // Who answers after it died is somebody else, who has its port.
     if (dead !== undefined)
       throw new Error(`${what} ended with ${dead} instead of starting:\n${server.output()}`);
+    if (isReady) return;
     if (Date.now() > until) {
       await server.stop();
       throw new Error(`${what} was not ready after ${ms} ms:\n${server.output()}`);

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { ROOT } from "../build/targets.ts";
-import { freePort, startServer, untilReady } from "./process.ts";
+import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
+import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 /** The program itself: the package's command is a script that starts it, and signals would reach only that. */
 const { default: BINARY } = createRequire(import.meta.url)("workerd") as { default: string };
@@ -33,22 +33,24 @@ export interface LocalWorkerdOptions {
   readonly watch?: boolean;
   /** Every line that it prints. */
   readonly hear?: (line: string) => void;
+  readonly choosePort?: ChoosePort;
 }
+
+type Ports = ReadonlyMap<string, number>;
 
 export async function startWorkerd(
   functions: readonly LocalFunction[],
-  { vars, watch = false, hear }: LocalWorkerdOptions,
+  options: LocalWorkerdOptions,
 ): Promise<LocalWorkerd> {
   const folder = await mkdtemp(join(tmpdir(), "pawl-workerd-"));
-  const ports = new Map<string, number>();
-  for (const { name } of [...functions, FRONT]) ports.set(name, await freePort());
-  const file = join(folder, "config.capnp");
+  const tidy = () => rm(folder, { recursive: true, force: true });
   await writeFile(join(folder, "front.js"), FRONT_SOURCE);
-  await writeFile(file, configOf(functions, vars, ports, folder), { mode: 0o600 });
-  const args = ["serve", "--experimental", ...(watch ? ["--watch"] : []), file];
-  const server = await startServer(BINARY, args, process.env, hear);
-  const accepts = () => Promise.all([...ports.values()].map(isOpen)).then((open) => open.every(Boolean));
-  await untilReady(server, "workerd", accepts, 15_000);
+  const { server, ports } = await onFreePorts(() => workerdIn(folder, functions, options)).catch(
+    async (error: unknown) => {
+      await tidy();
+      throw error;
+    },
+  );
   const address = (name: string) => `http://127.0.0.1:${ports.get(name)}`;
   return {
     pid: server.pid,
@@ -59,10 +61,32 @@ export async function startWorkerd(
     exited: server.exited,
     [Symbol.asyncDispose]: async () => {
       await server.stop();
-      await rm(folder, { recursive: true, force: true });
+      await tidy();
     },
   };
 }
+
+async function workerdIn(
+  folder: string,
+  functions: readonly LocalFunction[],
+  { vars, watch = false, hear, choosePort = freePort }: LocalWorkerdOptions,
+): Promise<{ server: ServerProcess; ports: Ports }> {
+  const ports = new Map<string, number>();
+  for (const { name } of [...functions, FRONT]) ports.set(name, await choosePort());
+  const file = join(folder, "config.capnp");
+  await writeFile(file, configOf(functions, vars, ports, folder), { mode: 0o600 });
+  const args = ["serve", "--experimental", "--control-fd=1", ...(watch ? ["--watch"] : []), file];
+  const server = await startServer(BINARY, args, process.env, (line) => {
+    if (!line.startsWith(LISTENS)) hear?.(line);
+  });
+  // By its own word: who answers on its ports may be somebody else. It says so of all of them or of none.
+  const listens = async () => server.output().includes(`${LISTENS}"${FRONT.name}"`);
+  await untilReady(server, "workerd", listens, 15_000);
+  return { server, ports };
+}
+
+/** What workerd tells of each of its sockets. */
+const LISTENS = '{"event":"listen","socket":';
 
 /** In front of them all: one address for every function, and cron triggers, which come from outside of workerd. */
 const FRONT = { name: "pawl-front" };
@@ -81,7 +105,7 @@ const FRONT_SOURCE = `export default {
 function configOf(
   functions: readonly LocalFunction[],
   vars: Readonly<Record<string, string>>,
-  ports: ReadonlyMap<string, number>,
+  ports: Ports,
   folder: string,
 ): string {
   const { compatibility_date: date, compatibility_flags: flags } = unstable_readConfig({
@@ -109,16 +133,4 @@ const config :Workerd.Config = (
   ]
 );
 `;
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    const end = (open: boolean) => {
-      socket.destroy();
-      resolve(open);
-    };
-    socket.once("connect", () => end(true));
-    socket.once("error", () => end(false));
-  });
 }

@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
-import { freePort } from "../../infra/local/process.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
 import { readReport } from "../../shared/journey/reports.ts";
 import { submit } from "../../shared/journey/submit.ts";
@@ -17,10 +16,9 @@ afterAll(() => out[Symbol.dispose]());
 
 /** A server that can be asked who is connected. */
 async function countingNats() {
-  const port = await freePort();
-  const nats = await testNats({ config: `http: "127.0.0.1:${port}"` });
+  const nats = await testNats();
   const count = async () => {
-    const varz = (await (await fetch(`http://127.0.0.1:${port}/varz`)).json()) as {
+    const varz = (await (await fetch(`${nats.monitorUrl}/varz`)).json()) as {
       connections: number;
       total_connections: number;
     };

@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TARGETS, type Target } from "../../infra/build/targets.ts";
-import { freePort } from "../../infra/local/process.ts";
 import { queueOf } from "../../shared/journey/dispatch.ts";
 import { serve } from "../../shared/journey/serve.ts";
 import { createToken } from "../../shared/web/tokens.ts";
@@ -21,8 +20,7 @@ afterAll(() => out[Symbol.dispose]());
 
 /** The API as deployed, and a server that can be asked who is connected and what they listen to. */
 async function stage(target: Target) {
-  const port = await freePort();
-  const nats = await testNats({ config: `http: "127.0.0.1:${port}"` });
+  const nats = await testNats();
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
   await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
@@ -36,7 +34,7 @@ async function stage(target: Target) {
     expect((await ask("", { method: "POST", body })).status).toBe(201);
   };
   const watched = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/connz?subs=1`);
+    const answer = await fetch(`${nats.monitorUrl}/connz?subs=1`);
     const { connections } = (await answer.json()) as { connections: { subscriptions_list?: string[] }[] };
     const subjects = connections.flatMap(({ subscriptions_list: list = [] }) => list);
     return { open: connections.length, listening: subjects.filter((one) => one.includes(".events.")).length };

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { freePort } from "../../infra/local/process.ts";
+import { freePort, onFreePorts } from "../../infra/local/ports.ts";
 import { type CuttingProxy, cuttingProxy } from "./proxy.ts";
 import { testNats } from "./stores.ts";
 import { until } from "./until.ts";
@@ -30,12 +30,16 @@ const NODES = 3;
 const PATIENCE = 150_000;
 
 /** Three nats-servers with JetStream whose links to each other run through proxies of ours, and nowhere else. */
-export async function startCluster(): Promise<Cluster> {
+export function startCluster(): Promise<Cluster> {
+  return onFreePorts(linked);
+}
+
+async function linked(): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   // Servers tell each other where to find a third one. What they tell leads nowhere, so that no link avoids its proxy.
   const nowhere = await refusingPort(started);
   const links: { readonly ends: readonly string[]; readonly proxy: CuttingProxy }[] = [];
-  const nodes: (ClusterNode & { readonly monitor: number })[] = [];
+  const nodes: ClusterNode[] = [];
   const names = Array.from({ length: NODES }, (_, i) => `n${i + 1}`);
   const ports = new Map<string, number>();
   for (const name of names) ports.set(name, await freePort());
@@ -46,14 +50,12 @@ export async function startCluster(): Promise<Cluster> {
       links.push({ ends: [name, other], proxy });
       routes.push(`"${proxy.url}"`);
     }
-    const monitor = await freePort();
     const config = `server_name: ${name}
-http: "127.0.0.1:${monitor}"
 cluster {
   name: test, listen: "127.0.0.1:${ports.get(name)}", advertise: "127.0.0.1:${nowhere}"
   no_advertise: true, pool_size: -1, routes: [${routes.join(", ")}]
 }`;
-    nodes.push(Object.assign(started.use(await testNats({ config })), { name, monitor }));
+    nodes.push(Object.assign(started.use(await testNats({ config })), { name }));
   }
 
   const nc = await connect({ servers: nodes.map(({ url }) => url), maxReconnectAttempts: -1 });
@@ -70,7 +72,7 @@ cluster {
 
   /** Each pair of servers has one link, and the end that dialed shows a proxy's port. */
   const isLinked = async () => {
-    const asked = nodes.map(({ monitor }) => monitored<{ routes: { port: number }[] }>(monitor, "routez"));
+    const asked = nodes.map((node) => monitored<{ routes: { port: number }[] }>(node, "routez"));
     const routes = (await Promise.all(asked)).flatMap((one) => one.routes);
     const dialed = routes.filter(({ port }) => links.some(({ proxy }) => proxy.url.endsWith(`:${port}`)));
     return routes.length === NODES * (NODES - 1) && dialed.length === routes.length / 2;
@@ -97,8 +99,8 @@ cluster {
     nodes,
     leader: () =>
       until("the servers have a leader", async () => {
-        const [{ monitor }] = nodes as [(typeof nodes)[number]];
-        const { meta_cluster } = await monitored<{ meta_cluster?: { leader?: string } }>(monitor, "jsz");
+        const [first] = nodes as [ClusterNode];
+        const { meta_cluster } = await monitored<{ meta_cluster?: { leader?: string } }>(first, "jsz");
         return nodes.find(({ name }) => name === meta_cluster?.leader);
       }),
     lead: async (node, streams) => {
@@ -136,8 +138,8 @@ cluster {
   };
 }
 
-async function monitored<T>(port: number, what: "routez" | "jsz"): Promise<T> {
-  return (await (await fetch(`http://127.0.0.1:${port}/${what}`)).json()) as T;
+async function monitored<T>({ monitorUrl }: LocalNats, what: "routez" | "jsz"): Promise<T> {
+  return (await (await fetch(`${monitorUrl}/${what}`)).json()) as T;
 }
 
 async function refusingPort(until: AsyncDisposableStack): Promise<number> {
