@@ -257,7 +257,7 @@ async function firstSight(
   if (own === undefined) return sealer.acceptsUnsealed ? { task, revision } : undefined;
   // A message that says otherwise than the document did: what is stored decides.
   if (!(await sealer.isGenuine(own, taskText(task, task.id)))) return undefined;
-  return { task: { ...task, seal: { own, before: "" } }, revision };
+  return { task: { ...task, seal: { own, before: "", stamp: task.stamp } }, revision };
 }
 
 async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {

@@ -5,6 +5,7 @@ import type { Settlement, Task } from "../task/document.ts";
 import { type CountedBefore, countTask, examine } from "../task/examine.ts";
 import type { Finding } from "../task/findings.ts";
 import { found as withFound } from "../task/found.ts";
+import { sealIn } from "../task/seal.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
 import { type Counting, NO_TALLY } from "../task/tally.ts";
@@ -94,7 +95,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const whyAltered = ({ altered, differs, task }: Extract<Found, { task: Task }>): string | undefined => {
     if (altered ?? differs) return altered ?? differs;
     const { sealedSince = Infinity } = plan;
-    const isBare = task.seal === undefined && task.updatedAt > sealedSince + SLACK;
+    const isBare = sealIn(task) === undefined && task.updatedAt > sealedSince + SLACK;
     return isBare ? "it was written after documents were sealed, and has no seal" : undefined;
   };
 
@@ -191,8 +192,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
         if (isKnown(one.key)) continue;
         seen.add(one.key);
         take([{ kind: "unreadable", subject: one.key, agent: "", detail: one.unreadable }]);
-        const before = openBefore?.get(one.key);
-        if (before) leaveAsBefore(account, before);
+        leaveAsBefore(account, openBefore?.get(one.key) ?? unknown(one.key, plan.at));
         looked++;
         continue;
       }
@@ -210,6 +210,11 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     return looked + gathered.length;
   };
   return { at, isKnown };
+}
+
+/** Nobody knows what it is: restored or removed, it is no finding of the next report. */
+function unknown(id: string, at: number): Carried {
+  return { id, agent: "-", state: "failed", stamp: 0, expiresAt: at, numbers: [] };
 }
 
 /** As the last report left it, it had been written later than this document. */

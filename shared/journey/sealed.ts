@@ -4,26 +4,24 @@ import type { Found, Stored, StoredHead, TaskStore, WriteResult } from "../ports
 import type { Task } from "../task/document.ts";
 import { Altered } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
-import { headText, type Seal, taskText } from "../task/seal.ts";
+import { headText, type Seal, sealIn, taskText } from "../task/seal.ts";
 
 /**
  * The same store, with a seal on every document and journal that is written through it. One that is read and was
  * changed by another hand is thrown as `Altered`: nobody acts on it, and nobody writes over it, which would seal it.
  */
 export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
-  const seal = async (text: string, before: string): Promise<Seal> => ({
-    own: await sealer.seal(text),
-    before,
-  });
   const write = async <T extends Task | Head>(
     content: T,
     text: (content: T) => string,
     put: (content: T) => Promise<WriteResult>,
   ): Promise<WriteResult> => {
+    const { stamp } = content;
     const before = content.seal?.own ?? "";
-    const own = await seal(text({ ...content, seal: { own: "", before } }), before);
-    const result = await put({ ...content, seal: own });
-    return result.kind === "written" ? { ...result, seal: own } : result;
+    const own = await sealer.seal(text({ ...content, seal: { own: "", before, stamp } }));
+    const seal: Seal = { own, before, stamp };
+    const result = await put({ ...content, seal });
+    return result.kind === "written" ? { ...result, seal } : result;
   };
   const taskOf = (task: Task) => taskText(task, task.id);
   const read = async (found: Stored, id: string): Promise<Stored> => {
@@ -71,13 +69,13 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
 /** What shows that a document is not as its last writer left it; undefined where it is. */
 export async function alteredTask(task: Task, key: string, sealer: Sealer): Promise<string | undefined> {
   if (task.id !== key) return `The document under ${key} is that of task ${String(task.id).slice(0, 200)}`;
-  return unsound(`Task ${key}'s document`, task.seal, taskText(task, key), sealer);
+  return unsound(`Task ${key}'s document`, sealIn(task), taskText(task, key), sealer);
 }
 
 export async function alteredHead(head: Head, taskId: string, sealer: Sealer): Promise<string | undefined> {
   if (head.taskId !== taskId)
     return `The journal under ${taskId} is that of task ${String(head.taskId).slice(0, 200)}`;
-  return unsound(`Task ${taskId}'s journal`, head.seal, headText(head), sealer);
+  return unsound(`Task ${taskId}'s journal`, sealIn(head), headText(head), sealer);
 }
 
 async function unsound(
@@ -88,6 +86,6 @@ async function unsound(
 ): Promise<string | undefined> {
   if (seal === undefined)
     return sealer.acceptsUnsealed ? undefined : `${what} has no seal, and PAWL_SEAL_KEY asks for one`;
-  if (typeof seal?.own === "string" && (await sealer.isGenuine(seal.own, text))) return undefined;
+  if (await sealer.isGenuine(seal.own, text)) return undefined;
   return `${what} was changed after its last writer sealed it, or sealed with a key that PAWL_SEAL_KEY does not have`;
 }

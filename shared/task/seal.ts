@@ -7,6 +7,13 @@ export interface Seal {
   readonly own: string;
   /** Of what this write replaced: none of the first. */
   readonly before: string;
+  /** Of the write that it seals. A writer of a version without seals carries it along: what that one wrote has none. */
+  readonly stamp: string;
+}
+
+/** Its seal; undefined where its last writer made none. */
+export function sealIn({ seal, stamp }: Task | Head): Seal | undefined {
+  return seal?.stamp === stamp ? seal : undefined;
 }
 
 /** What the seal of a task's document is made of. A document that lies under another key has none that fits. */

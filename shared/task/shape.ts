@@ -75,7 +75,7 @@ const historyEntry = shape({
 
 /** Those that are 0 are left out. */
 const countsShape = shape(Object.fromEntries(Object.keys(NO_COUNTS).map((name) => [name, optional(number)])));
-const seal = optional(shape({ own: text, before: text } satisfies Shape<Seal>));
+const seal = optional(shape({ own: text, before: text, stamp: text } satisfies Shape<Seal>));
 
 const COMMON: Shape<Common> = {
   v: one,

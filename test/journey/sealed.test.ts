@@ -83,7 +83,7 @@ const changes: Record<string, (task: Task) => object> = {
   "its fence": ({ fence }) => ({ fence: fence - 1 }),
   "its cost": () => ({ spent: { inputTokens: -5, outputTokens: 0, turns: 1, usd: 1_000_000 } }),
   "its id": () => ({ id: "other" }),
-  "its seal": () => ({ seal: { own: "0.AAAAAAAAAAAAAAAAAAAAAA", before: "" } }),
+  "its seal": ({ stamp }) => ({ seal: { own: "0.AAAAAAAAAAAAAAAAAAAAAA", before: "", stamp } }),
 };
 
 describe.each(Object.entries(changes))("a document with %s changed by hand", (_, change) => {
@@ -142,6 +142,15 @@ test("a document without a seal is run without a key, and refused with one", asy
   await expect(keyed.store.get("old")).rejects.toThrow(/sealed with a key that PAWL_SEAL_KEY does not have/);
   await using both = await wired({ ...config, sealKeys: [KEY, "none"] });
   expect((await both.store.get("old"))?.task.state).toBe("completed");
+});
+
+test("what a writer of a version without seals wrote over a sealed document counts as unsealed", async () => {
+  await using b = await bench(nats, "nats-kv", echo);
+  await b.submit({}, { id: "t" });
+  await edit<Task>(b, "task.t", () => ({ stamp: crypto.randomUUID(), updatedAt: Date.now() }));
+  expect((await b.task("t")).state).toBe("dispatched");
+  await using keyed = await wired({ ...b.world.config, sealKeys: [KEY] });
+  await expect(keyed.store.get("t")).rejects.toThrow(/has no seal/);
 });
 
 describe("a journal", () => {
