@@ -46,7 +46,12 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       .map(({ stream, info }) => [stream, info.createdAt]),
   );
   const marks = new Map(
-    [...plan.queues, ...(plan.gone ?? [])].map(({ stream, before }) => [stream, before] as const),
+    [...plan.queues, ...plan.broken, ...(plan.gone ?? [])].map(({ stream, before }) => [stream, before]),
+  );
+  const anew = new Set(
+    plan.queues
+      .filter(({ info, before }) => before && before.createdAt !== info.createdAt)
+      .map(({ stream }) => stream),
   );
   const ends = new Map(plan.queues.map(({ stream, info }) => [stream, info.lastSeq]));
   // Where a part of what was open can't be read, nothing follows from what is missing in it.
@@ -56,14 +61,16 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const isFormer = ({ queue, at }: Settlement) => at < (rewound.get(queue) ?? 0);
   const isOwner = (id: string) => (entry: Settlement) =>
     !isFormer(entry) && (books.get(entry.queue)?.isOwner(entry.seq, id) ?? false);
-  /** An earlier report has explained it, or its queue is long gone. */
+  /** An earlier report has explained it. A queue without a mark was made since, or is gone for longer than its tasks. */
   const wasExplained = (entry: Settlement): boolean => {
     const { queue, seq } = entry;
     const before = marks.get(queue);
-    if (isFormer(entry) || !marks.has(queue)) return !plan.isFirst;
-    if (before === undefined || seq > before.upTo) return false;
+    if (!before || (anew.has(queue) && !isFormer(entry)) || seq > before.upTo) return false;
     return !isIn(before.open, seq) && !isIn(before.unexplained ?? [], seq);
   };
+  /** This report explains it, or an earlier one did: the next one will know by it that the task was counted. */
+  const isExplained = (entry: Settlement): boolean =>
+    wasExplained(entry) || (!isFormer(entry) && entry.seq <= (ends.get(entry.queue) ?? 0));
   const take = (findings: readonly Finding[]) => {
     if (findings.length > 0) account.findings = withFound(account.findings, ...findings);
   };
@@ -115,12 +122,15 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   ): CountedBefore | undefined => {
     if (before) return countedBefore(before);
     if (plan.isBack) return task.createdAt > plan.from && task.createdAt <= plan.at ? "new" : "history";
-    const isBeyond = ({ queue, seq }: Settlement) => seq > (ends.get(queue) ?? Infinity);
+    const isBeyond = (entry: Settlement) =>
+      !isFormer(entry) && entry.seq > (ends.get(entry.queue) ?? Infinity);
     if (isFinal(task) && settlements.length > 0 && settlements.every(isBeyond)) return undefined;
     if (plan.isFirst) return "new";
     if (!plan.open) return task.createdAt > plan.from ? "new" : "history";
     if (settlements.some(wasExplained)) return "over";
-    return settlements.length > 0 || !isFinal(task) || task.createdAt > plan.from ? "new" : "over";
+    // What no sequence tells of was left open by the last report, if that saw it.
+    const isSure = isWhole || settlements.length > 0 || !isFinal(task);
+    return isSure || task.createdAt > plan.from ? "new" : "over";
   };
 
   const takeAltered = (key: string, task: Task, why: string): void => {
@@ -161,7 +171,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     // By what it owns it is known at once only while that is in the document itself.
     // One that ended just now may yet be told of a duplicate: the next report counts from what was seen here.
     const isRecent = task.updatedAt > plan.at - MOMENT;
-    const isOpen = !isFinal(task) || task.state === "failed" || isRecent;
+    const isOpen = !isFinal(task) || task.state === "failed" || isRecent || !settlements.some(isExplained);
     if (isOpen || task.settledPages > 0 || !task.settled.some(isOwner(task.id))) seen.add(task.id);
     account.documents++;
     if (!isFinal(task)) {

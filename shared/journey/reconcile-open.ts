@@ -21,7 +21,7 @@ export const nothingOpen = (): LeftOpen => ({ parts: [], lines: [], chars: 0, co
 /** Below what a part may have. */
 const PART_CHARS = 250_000;
 
-/** What is not over, dead letters, which somebody may redrive, and what ended only just now. */
+/** What is not over, dead letters, which somebody may redrive, what ended only just now, and what no sequence tells of. */
 export function leaveOpen({ open }: Account, task: Task, counted: Counted): void {
   add(open, carriedLine(carriedOf(task, numbersOf(counted))));
 }

@@ -118,10 +118,15 @@ export function countTask(
   const isCompleted = events.some(({ event }) => event === "complete");
   tally.executedTwice += isCompleted ? Math.max(0, completionsOf(task) - 1) : 0;
   countTimes(tally, task.history, isIn);
-  if (before === "over" || before === "history") {
-    const isOver = before === "over";
-    countEvents(tally, isOver ? events.filter(({ event }) => AFTERWARDS.has(event)) : events);
-    const end = isOver ? undefined : endOf(task);
+  if (before === "over") {
+    // To its end: one to which something came only just now is left open, and the next report counts from here.
+    const since = task.history.filter(({ at, event }) => at > span.from && AFTERWARDS.has(event));
+    countEvents(tally, since);
+    return;
+  }
+  if (before === "history") {
+    countEvents(tally, events);
+    const end = endOf(task);
     if (end !== undefined && isIn(end)) countEnd(tally, task);
     return;
   }
