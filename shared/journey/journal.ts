@@ -152,6 +152,17 @@ export async function readJournal(
   return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
 }
 
+/** Reads all large values of a journal, one after the other: each must be what its name says. */
+export async function checkValues(
+  taskId: string,
+  entries: readonly Entry[],
+  guard: Guard,
+  deps: Deps,
+): Promise<void> {
+  for (const { parts = [] } of entries as readonly Kept[])
+    for (const name of parts) if (partHashOf(name) !== undefined) await getPart(taskId, name, guard, deps);
+}
+
 function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
   const { fence, stamp } = fresh;
   if (head.born !== fresh.born) return fresh;

@@ -11,7 +11,7 @@ import { ORPHAN_AFTER } from "../task/sweep.ts";
 import { isFinal } from "../task/table.ts";
 import { pause } from "./deps.ts";
 import { evidence } from "./evidence.ts";
-import { readJournal } from "./journal.ts";
+import { checkValues, readJournal } from "./journal.ts";
 import { isStranded } from "./queues.ts";
 import type { Account } from "./reconcile-account.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
@@ -80,8 +80,11 @@ export function gathering(pace: Pace, account: Account) {
   const journalOf = async (task: Task): Promise<Read<readonly Entry[]>> => {
     if (task.journaled === 0) return NO_JOURNAL;
     const read = await beside(task, "its journal", undefined, async () => {
-      const journal = await readJournal(task.id, once(task.id), deps);
-      return journal?.head.born === task.createdAt ? journal : undefined;
+      const guard = once(task.id);
+      const journal = await readJournal(task.id, guard, deps);
+      if (journal?.head.born !== task.createdAt) return undefined;
+      await checkValues(task.id, journal.entries, guard, deps);
+      return journal;
     });
     if (read.findings.length > 0) return { ...read, value: [] };
     const { head, entries = [] } = read.value ?? {};

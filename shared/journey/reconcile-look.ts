@@ -183,7 +183,9 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       const kept = task.expiresAt - Math.max(...task.settled.map(({ at }) => at));
       account.shortestKept = Math.min(account.shortestKept ?? Infinity, kept);
     }
-    if (isOpen) leaveOpen(account, task, countedOf(task));
+    // One that was put back is not open again: the next report, and whoever sweeps until then, must know it for what it is.
+    if (isBack && before) leaveAsBefore(account, before);
+    else if (isOpen && !isBack) leaveOpen(account, task, countedOf(task));
     account.tallies[task.agent] ??= structuredClone(NO_TALLY) as Counting;
     countTask(account.tallies[task.agent] as Counting, task, span, entries, basis);
   };

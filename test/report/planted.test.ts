@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { alteredDocuments, unreadableDocuments } from "../support/planted-documents.ts";
+import { journals, rolledBack, vanished } from "../support/planted-tasks.ts";
 import { type Cast, expectFound, type Planted, stage } from "../support/planting.ts";
 import { hasEmulator, testNats } from "../support/stores.ts";
 
@@ -11,7 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const all: readonly Planted[] = [...unreadableDocuments, ...alteredDocuments];
+const all: readonly Planted[] = [
+  ...unreadableDocuments,
+  ...alteredDocuments,
+  ...journals,
+  ...vanished,
+  ...rolledBack,
+];
 const onKv = all.filter(({ store = "nats-kv" }) => store === "nats-kv");
 
 describe("in NATS KV", () => {
@@ -24,18 +31,22 @@ describe("in NATS KV", () => {
 /** So many are planted beside each other in Firestore, where a stage costs more. */
 const TOGETHER = 8;
 const shared = all.filter(({ store, isAlone }) => store !== "nats-kv" && !isAlone);
-const groups = Array.from({ length: Math.ceil(shared.length / TOGETHER) }, (_, i) =>
-  shared.slice(i * TOGETHER, (i + 1) * TOGETHER),
-);
+const groups = Array.from({ length: Math.ceil(shared.length / TOGETHER) }, (_, i) => {
+  const faults = shared.slice(i * TOGETHER, (i + 1) * TOGETHER);
+  return { faults, names: faults.map(({ name }) => name).join("; ") };
+});
 
 describe.skipIf(!hasEmulator)("in Firestore", () => {
-  test.each(groups)("each of %#. eight is found and named, and nothing else is", async (...some) => {
-    await using s = await stage(nats, "firestore-rest");
-    await expectFound(
-      s,
-      some.map((fault, i): Cast[number] => [`f${i}`, fault]),
-    );
-  });
+  test.each(groups)(
+    "each is found and named beside the others, and nothing else is: $names",
+    async ({ faults }) => {
+      await using s = await stage(nats, "firestore-rest");
+      await expectFound(
+        s,
+        faults.map((fault, i): Cast[number] => [`f${i}`, fault]),
+      );
+    },
+  );
 });
 
 test("any two of them are found beside each other, and nothing else is", async () => {

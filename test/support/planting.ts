@@ -13,7 +13,7 @@ import { ahead, namesOf, reconciled } from "./reconciling.ts";
 export type Kind = "nats-kv" | "firestore-rest";
 
 /** What a task of the stage does. */
-export type Act = "echo" | "steps" | "pages" | "large" | "wait" | "fail" | "doubt";
+export type Act = "echo" | "steps" | "pages" | "large" | "wait" | "fail";
 
 /** A bench whose agent can do everything, with a way past Pawl to its store. */
 export interface Stage {
@@ -22,6 +22,8 @@ export interface Stage {
   readonly stream: string;
   /** How often each task's handler was started, by its own count. */
   readonly runs: Map<string, number>;
+  /** Called by a task's handler when it starts. */
+  readonly onStart: Map<string, () => Promise<void>>;
   submit(id: string, act?: Act, more?: { at?: number }): Promise<void>;
   drain(): Promise<void>;
   /** Changes a document past Pawl, and leaves its seal as it was. */
@@ -41,31 +43,30 @@ export interface Planted {
   plant(s: Stage, id: string): Promise<readonly string[]>;
   /** Only there. */
   readonly store?: Kind;
+  /** Kinds that the first report names already of its task. */
+  readonly named?: readonly string[];
   /** It is about more than the tasks of its own id: others may not be planted beside it. */
   readonly isAlone?: true;
   /** How much later the reconciliation is, in milliseconds; ten minutes otherwise. */
   readonly later?: number;
+  /** The same of the first report, which is made at once otherwise. */
+  readonly firstLater?: number;
 }
 
 export const MINUTE = 60_000;
 const LONG = "x".repeat(7_000);
 
-const actor = (runs: Map<string, number>) =>
+const actor = ({ runs, onStart }: Pick<Stage, "runs" | "onStart">) =>
   agentOf(
-    async ({ id, input, step, waitFor, effect }) => {
+    async ({ id, input, step, waitFor }) => {
       runs.set(id, (runs.get(id) ?? 0) + 1);
+      await onStart.get(id)?.();
       const { act } = input as { act: Act };
       if (act === "steps") return [await step("one", () => "first"), await step("two", () => "second")];
       if (act === "large") return (await step("large", () => "x".repeat(20_000))).length;
       if (act === "pages") for (let n = 0; n < 9; n++) await step(`page ${n}`, () => LONG);
       if (act === "wait") await waitFor("go");
       if (act === "fail") throw new Fatal("it can't be done");
-      if (act === "doubt") {
-        const run = () => {
-          throw new Error("nobody knows");
-        };
-        await effect("post", { run });
-      }
       return `done ${id}`;
     },
     { attempts: 1 },
@@ -73,7 +74,8 @@ const actor = (runs: Map<string, number>) =>
 
 export async function stage(nats: LocalNats, kind: Kind): Promise<Stage & AsyncDisposable> {
   const runs = new Map<string, number>();
-  const b = await bench(nats, kind, actor(runs));
+  const onStart: Stage["onStart"] = new Map();
+  const b = await bench(nats, kind, actor({ runs, onStart }));
   const past = await raw(b.deps, b.world.config.project);
   const { store } = b.deps;
   const headOf = async (id: string): Promise<Head> => {
@@ -86,6 +88,7 @@ export async function stage(nats: LocalNats, kind: Kind): Promise<Stage & AsyncD
     raw: past,
     stream: streamName(b.queue),
     runs,
+    onStart,
     submit: async (id, act = "echo", more = {}) =>
       void (await b.submit({ act } as JsonObject, { id, ...more })),
     drain: async () => void (await b.drain()),
@@ -119,17 +122,19 @@ export type Cast = readonly (readonly [id: string, Planted])[];
 export async function found(s: Stage, cast: Cast): Promise<{ wanted: string[]; names: string[] }> {
   for (const [id, { before }] of cast) await before?.(s, id);
   await s.drain();
-  expect(namesOf(await reconciled(s.b.deps))).toEqual(doubts(cast));
+  const first = latest(cast, ({ firstLater = 0 }) => firstLater);
+  if (first > 0) ahead(s.b, first);
+  const already = cast.flatMap(([id, { named = [] }]) => named.map((kind) => `${kind} ${id}`));
+  expect(namesOf(await reconciled(s.b.deps)).sort()).toEqual(already.sort());
   const wanted: string[] = [];
   for (const [id, { plant }] of cast) wanted.push(...(await plant(s, id)));
-  ahead(s.b, Math.max(...cast.map(([, { later = 10 * MINUTE }]) => later)));
+  ahead(s.b, first + latest(cast, ({ later = 10 * MINUTE }) => later));
   const names = namesOf(await reconciled(s.b.deps, { repair: true }));
   return { wanted: wanted.sort(), names: names.sort() };
 }
 
-/** A task in doubt is named from the first report on. */
-const doubts = (cast: Cast) =>
-  cast.filter(([, { name }]) => name.includes("in doubt")).map(([id]) => `in_doubt ${id}`);
+const latest = (cast: Cast, of: (fault: Planted) => number) =>
+  Math.max(...cast.map(([, fault]) => of(fault)));
 
 /** Found and named, nothing else is, nothing new by the next reconciliation; and what was over has not run again. */
 export async function expectFound(s: Stage, cast: Cast): Promise<void> {
