@@ -28,6 +28,9 @@ function scheduled(task: Task, dueAt: number): Scheduled {
   return apply(task, { type: "rollback", dueAt, note: "test" }, mark()) as Scheduled;
 }
 
+/** As it was written, with the seal that the write has put on it. */
+const sealed = <T>(content: T): T => ({ ...content, seal: { own: expect.any(String), before: "" } });
+
 let nats: LocalNats;
 beforeAll(async () => {
   nats = await testNats();
@@ -47,7 +50,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       const created = await deps.store.create(task);
       expect(created.kind).toBe("written");
       const found = await deps.store.get(task.id);
-      expect(found?.task).toEqual(task);
+      expect(found?.task).toEqual(sealed(task));
       expect(found?.revision).toBe(created.kind === "written" && created.revision);
     });
 
@@ -115,7 +118,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       ]) {
         expect(await deps.store.replace(claimed(task, seen), seen), seen).toEqual({ kind: "refused" });
       }
-      expect((await deps.store.get(task.id))?.task).toEqual(task);
+      expect((await deps.store.get(task.id))?.task).toEqual(sealed(task));
     });
 
     test("an identical write is still guarded: the second finds its revision stale", async () => {
@@ -137,7 +140,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       const created = await deps.store.create(task);
       if (created.kind !== "written") throw new Error("not created");
       const next = apply(task, { type: "publishDuplicate", layer: "window" }, mark());
-      expect((await deps.store.get(task.id))?.task).toEqual(task);
+      expect((await deps.store.get(task.id))?.task).toEqual(sealed(task));
       const trimmed = { ...next, input: { text: "short" } };
       expect((await deps.store.replace(trimmed, created.revision)).kind).toBe("written");
     });
@@ -248,7 +251,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       );
       const won = writes.findIndex((result) => result.kind === "written");
       expect(writes.filter((result) => result.kind === "written")).toHaveLength(1);
-      expect((await deps.store.getHead(id))?.head).toEqual(head(`w${won}`));
+      expect((await deps.store.getHead(id))?.head).toEqual(sealed(head(`w${won}`)));
       expect(await deps.store.putHead(head("stale"), seen)).toEqual({ kind: "refused" });
     });
   });

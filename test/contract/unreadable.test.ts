@@ -142,12 +142,13 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       }
     });
 
-    test("a document under another key than its id is given back as it is", async () => {
+    test("a document under another key than its id is nobody's: named, and not acted on", async () => {
       await deps.past.putTask("here", JSON.stringify(due("elsewhere")));
-      expect((await deps.store.get("here"))?.task.id).toBe("elsewhere");
+      await expect(deps.store.get("here")).rejects.toMatchObject({ code: "document_altered" });
       expect((await deps.store.getMany(["here"]))[0]).toMatchObject({
         key: "here",
         task: { id: "elsewhere" },
+        altered: "The document under here is that of task elsewhere",
       });
     });
   });
