@@ -1,8 +1,9 @@
+import { stampHash, UNKNOWN } from "../task/carried.ts";
 import type { Task } from "../task/document.ts";
 import { isPawlError, isUnsound } from "../task/errors.ts";
 import type { Range } from "../task/sequences.ts";
 import type { Deps } from "./deps.ts";
-import { wasOpen } from "./reconcile-open.ts";
+import { leftOpen } from "./reconcile-open.ts";
 import { type Ledger, type Mark, readLedger } from "./reports.ts";
 
 /** Clocks of machines that are well are closer by far. */
@@ -45,14 +46,24 @@ async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Pr
       return `the report of ${when} found sequence ${task.seq} of ${task.queue} settled`;
   }
   if (!open || task.createdAt > at - SLACK) return undefined;
-  return (await wasOpen({ deps }, open, task.id)) === false
-    ? `it was created before the report of ${when}, which found it over`
+  const stamp = await leftOpen({ deps }, open, task.id);
+  if (stamp === false) return `it was created before the report of ${when}, which found it over`;
+  return stamp !== undefined && lacks(task, stamp)
+    ? `it lacks the write that the report of ${when} saw last`
     : undefined;
 }
 
 /** In the stream as it was then: sequences of an earlier one of its name were others. */
 const wasSettled = ({ createdAt, upTo, open, unexplained = [] }: Mark, seq: number, updatedAt: number) =>
   updatedAt >= createdAt && seq <= upTo && !isIn(open, seq) && !isIn(unexplained, seq);
+
+/** Whether a document has all of its history, and this write is not in it: a dead letter that was redriven has it. */
+function lacks({ stamp, counts, history }: Task, write: number): boolean {
+  // Nobody could read it then, or believe it.
+  if (write === UNKNOWN) return false;
+  const isWhole = (counts?.writes ?? Infinity) <= history.length;
+  return isWhole && ![stamp, ...history.map((one) => one.stamp)].some((one) => stampHash(one) === write);
+}
 
 export const isIn = (ranges: readonly Range[], seq: number) =>
   ranges.some(([from, to]) => seq >= from && seq <= to);

@@ -1,6 +1,6 @@
 import type { Found } from "../ports/store.ts";
-import { type Carried, type CarriedIndex, stampHash } from "../task/carried.ts";
-import { countedOf, NOTHING_COUNTED } from "../task/counted.ts";
+import { type Carried, type CarriedIndex, stampHash, UNKNOWN } from "../task/carried.ts";
+import { countedOf } from "../task/counted.ts";
 import type { Settlement, Task } from "../task/document.ts";
 import { type CountedBefore, countTask, examine } from "../task/examine.ts";
 import type { Finding } from "../task/findings.ts";
@@ -140,7 +140,8 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     const before = openBefore?.get(key);
     // It is there: the next report must neither miss it nor take it for one that was over.
     if (before) leaveAsBefore(account, before);
-    else if (!isFinal(task)) leaveOpen(account, { ...task, id: key }, NOTHING_COUNTED);
+    else if (!isFinal(task))
+      leaveAsBefore(account, { ...unknown(key, 0), agent: task.agent, state: task.state });
   };
 
   const takeSound = ({ found, settlements, entries, findings, isUnheld }: Gathered): void => {
@@ -226,7 +227,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
 
 /** Nobody knows what it is: restored or removed, it is no finding of the next report. */
 function unknown(id: string, at: number): Carried {
-  return { id, agent: "-", state: "failed", stamp: 0, expiresAt: at, numbers: [] };
+  return { id, agent: "-", state: "failed", stamp: UNKNOWN, expiresAt: at, numbers: [] };
 }
 
 /** As the last report left it, it had been written later than this document. */

@@ -113,11 +113,14 @@ export async function openLines(
   return { finding: { kind: "books_altered", subject: `open tasks ${part + 1}`, agent: "", detail } };
 }
 
-/** Ends the list of what is left open: with hashes of all ids, in pieces, for whoever asks of one task. */
+/** At most: the hash of an id, that of a stamp, and a space. */
+const HASHED_CHARS = 22;
+
+/** Ends the list of what is left open: with hashes of all ids and stamps, in pieces, for whoever asks of one task. */
 export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks> {
   const { open, plan } = account;
   await storeOpen(pace, account, true);
-  const count = Math.ceil((open.count * 15) / PART_CHARS);
+  const count = Math.ceil((open.count * HASHED_CHARS) / PART_CHARS);
   const pieceOf = pieces(plan.run, count);
   const hashes: string[][] = Array.from({ length: count }, () => []);
   for (const part of open.parts) {
@@ -126,7 +129,7 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
     for (const task of lines.flatMap((line) => readCarried(line) ?? [])) {
       if (task.state === "completed" || task.state === "cancelled") continue;
       const { piece, hash } = pieceOf(task.id);
-      hashes[piece]?.push(hash);
+      hashes[piece]?.push(hash + task.stamp.toString(36));
     }
   }
   const names: string[] = [];
@@ -139,16 +142,20 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
   return { run: plan.run, count: open.count, parts: open.parts, pieces: names };
 }
 
-/** Whether the last report left a task open. Undefined where nobody can say. */
-export async function wasOpen(
+/**
+ * Of a task that the last report left open, the hash of the stamp that it had then; false of one that it did not.
+ * Undefined where nobody can say.
+ */
+export async function leftOpen(
   { deps }: Pick<Pace, "deps">,
   open: OpenTasks,
   id: string,
-): Promise<boolean | undefined> {
+): Promise<number | false | undefined> {
   if (open.count === 0) return false;
   const { piece, hash } = pieces(open.run, open.pieces.length)(id);
   const name = open.pieces[piece];
   const text = name && (await deps.store.getPart(REPORTS, name));
   if (text === undefined || !name?.endsWith(await hashOf(text))) return undefined;
-  return text.split(" ").includes(hash);
+  const line = text.split(" ").find((one) => one.startsWith(hash));
+  return line === undefined ? false : Number.parseInt(line.slice(hash.length), 36);
 }

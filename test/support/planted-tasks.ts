@@ -145,6 +145,7 @@ export const vanished: readonly Planted[] = [
   {
     name: "a dead letter whose time had come, removed by expiry: nothing",
     isAlone: true,
+    firstLater: 120 * MINUTE,
     later: 92 * DAY,
     before: (s, id) => s.submit(id, "fail"),
     plant: async ({ b }) => {
