@@ -17,13 +17,14 @@ import { testNats, wired, world } from "../support/stores.ts";
 const CHILD = fileURLToPath(new URL("../support/reconcile-child.ts", import.meta.url));
 const KILLS = 10;
 const TASKS = 20_000;
+const LONG_AGO = { at: Date.now() - 600_000, idOf: (seq: number) => `task-${seq}` };
 
 test("killed at ten random points and started again, it makes the same report, byte for byte", async () => {
   await using nats = await testNats();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   const { namespace } = w.config.settings;
-  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, TASKS);
+  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, { count: TASKS, ...LONG_AGO });
   const bucket = await new Kvm(deps.nc).open(`${namespace}-tasks`);
   // Something to be found, at both ends and in the middle.
   for (const seq of [3, 6_000, 6_001, 11_999]) await bucket.purge(`task.task-${seq}`);
@@ -72,7 +73,7 @@ test("out of time it keeps what it found, and the next call goes on; two at once
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   const { namespace } = w.config.settings;
-  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, 3_000);
+  await loadTasks(deps, { namespace, agent: "echo", lane: 0, generation: 1 }, { count: 3_000, ...LONG_AGO });
   const stop = new AbortController();
   let pages = 0;
   const changes: typeof deps.store.changes = (...args) => {
@@ -105,7 +106,7 @@ test("out of time in any of its passes, it goes on, and the report is the same",
   await using deps = await wired(w.config);
   const { namespace } = w.config.settings;
   const queue = { namespace, agent: "echo", lane: 0, generation: 1 };
-  await loadTasks(deps, queue, 1_200);
+  await loadTasks(deps, queue, { count: 1_200, ...LONG_AGO });
   await reconcile(deps, new AbortController().signal, { repair: false, writers });
   // A second period, with something unexplained: every pass has something to do.
   await (await jetstreamManager(deps.nc)).streams.purge(streamName(queue), { seq: 1_203 });
