@@ -67,7 +67,8 @@ async function parent(count: number): Promise<void> {
   console.log(
     `${count} sequences (journals ${shares.journals}, live ${shares.live}, ${values.store}), loaded in ${seconds(performance.now() - begun)}`,
   );
-  await new Promise((resolve) => setTimeout(resolve, MOMENT - (performance.now() - begun)));
+  const left = Math.max(0, MOMENT - (performance.now() - begun));
+  await new Promise((resolve) => setTimeout(resolve, left));
   const given = [String(count), "--journals", values.journals, "--live", values.live, "--child"];
   const ran = spawnSync(process.execPath, [HEAP, fileURLToPath(import.meta.url), ...given], {
     env: { PATH: process.env.PATH, ...env },

@@ -107,11 +107,11 @@ async function lookAtAll(job: Job, documents: readonly Found[]): Promise<boolean
 /** Tasks that are asked for at once. */
 const ASKED = 200;
 
-/** A page of what the last report left open: `part:line`. */
+/** A page of what the last report left open: a part, or what is left of it from a line on (`part:line`). */
 async function askOpen(job: Job, cursor: string): Promise<Step> {
-  const { pace, account, looking } = job;
-  const { open, at } = account.plan;
-  const [part, line] = cursor.split(":").map(Number) as [number, number];
+  const { pace, account } = job;
+  const { open } = account.plan;
+  const [part, from] = cursor.split(":").map(Number) as [number, number];
   if (!open || part >= open.parts.length) return "over";
   const next = { cursor: `${part + 1}:0` };
   const lines = await openLines(pace, open, part);
@@ -119,8 +119,18 @@ async function askOpen(job: Job, cursor: string): Promise<Step> {
     account.findings = found(account.findings, lines.finding);
     return next;
   }
-  const page = lines.tasks.slice(line, line + ASKED);
-  const asked = page.filter(({ id }) => !looking.isKnown(id));
+  for (let line = from; line < lines.tasks.length; line += ASKED) {
+    const isCut = line > from && job.isUrgent();
+    if (isCut || !(await askFor(job, lines.tasks.slice(line, line + ASKED))))
+      return { cursor: `${part}:${line}` };
+  }
+  return next;
+}
+
+/** False when it was cut off. */
+async function askFor(job: Job, tasks: readonly Carried[]): Promise<boolean> {
+  const { pace, account, looking } = job;
+  const asked = tasks.filter(({ id }) => !looking.isKnown(id));
   const there: Found[] = [];
   for (let i = 0; i < asked.length; ) {
     const answers = await pace.deps.store.getMany(asked.slice(i).map(({ id }) => id));
@@ -128,12 +138,12 @@ async function askOpen(job: Job, cursor: string): Promise<Step> {
       const task = asked[i + j] as Carried;
       if (answer) there.push(answer);
       // A dead letter whose time has come was removed; nothing else ever is before a report has seen it end.
-      else if (task.expiresAt === 0 || task.expiresAt > at) account.findings = missed(account, task);
+      else if (task.expiresAt === 0 || task.expiresAt > account.plan.at)
+        account.findings = missed(account, task);
     }
     i += Math.max(1, answers.length);
   }
-  if (!(await lookAtAll(job, there))) return { cursor };
-  return line + ASKED < lines.tasks.length ? { cursor: `${part}:${line + ASKED}` } : next;
+  return lookAtAll(job, there);
 }
 
 function missed({ findings, seen }: Account, { id, agent, state }: Carried): Account["findings"] {
