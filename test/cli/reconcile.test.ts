@@ -45,7 +45,7 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
   // Nobody has dispatched it: something to do, and nothing broken.
   await submit(deps, { agent: "recorder", lanes: 1, id: "late", input: {}, at: Date.now() + 600_000 });
   const late = await deps.store.get("late");
-  const overdue = { ...(late?.task as Task), dueAt: Date.now() - 3_600_000, stamp: "x" } as Task;
+  const overdue = { ...(late?.task as Task), dueAt: Date.now() - 3_600_000 } as Task;
   await deps.store.replace(overdue, late?.revision ?? "");
   const look = await run("reconcile", "--no-repair");
   expect(look.code).toBe(0);
