@@ -51,6 +51,7 @@ export async function reconcile(
   const pace = paceOf(knowing, stop, options.slice?.mostCalls);
   try {
     const done = await reconcilePlan(pace, options);
+    // Once: by a clock that is ahead of the servers' every plan was made long ago.
     const isLate = done && deps.clock.now() - done.at >= LATE;
     return isLate ? await reconcilePlan(pace, options) : done;
   } catch (error) {
