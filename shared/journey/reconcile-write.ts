@@ -13,7 +13,7 @@ import {
   weekOf,
 } from "../task/report.ts";
 import type { SequenceBook } from "../task/sequences.ts";
-import { type Deps, pause } from "./deps.ts";
+import { type Deps, pause, uniqueToken } from "./deps.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import { closeOpen } from "./reconcile-open.ts";
@@ -71,6 +71,8 @@ export async function writeReport(
     const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
     const own = { ...reportOf(deps, result, findings, ledger.counts ?? {}), ...chainOf(ledger) };
     const listed: Listed[] = [];
+    // Two at once of one plan look at different moments: neither may write over the other's texts.
+    const stamp = `${plan.run}-${uniqueToken()}`;
     for (const name of [weekOf(span), monthOf(span)]) {
       const before = ledger.reports.find((one) => one.name === name);
       if (isDone && before) {
@@ -100,7 +102,7 @@ export async function writeReport(
         verdict,
         ok,
         level,
-        stamp: plan.run,
+        stamp,
         figures,
       };
       for (const [format, text] of Object.entries(written))

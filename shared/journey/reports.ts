@@ -157,7 +157,7 @@ export async function oldParts(
  */
 export async function tidyReports(
   store: TaskStore,
-  { at = 0, old = [], copy, open }: Ledger,
+  { at = 0, old = [], copy, open, reports }: Ledger,
   before: Ledger,
 ): Promise<void> {
   const last = await store.getRecord(RECONCILED);
@@ -165,11 +165,15 @@ export async function tidyReports(
   const written = await store.putRecord(RECONCILED, said, last?.revision);
   const replaced = new Set(old);
   // Of the run before, also what it wrote and did not list; never that of a run that has just begun.
+  const listed = new Set(reports.flatMap((one) => FORMATS.map((format) => partOf(one, format))));
+  const isUnlisted = (name: string) =>
+    before.lastRun !== undefined && name.includes(`-${before.lastRun}-`) && !listed.has(name);
   const runBefore = before.open && before.open.run !== open?.run ? openPrefix(before.open.run) : undefined;
   await store.removeParts(
     REPORTS,
     (name) =>
       replaced.has(name) ||
+      isUnlisted(name) ||
       (runBefore !== undefined && name.startsWith(runBefore)) ||
       /^(book|reconcile)-/.test(name),
   );
