@@ -122,19 +122,24 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
   await storeOpen(pace, account, true);
   const count = Math.ceil((open.count * HASHED_CHARS) / PART_CHARS);
   const pieceOf = pieces(plan.run, count);
-  const hashes: string[][] = Array.from({ length: count }, () => []);
+  const empty = () => Array.from({ length: count }, (): string[] => []);
+  // A text for each part, not one for each task: a million of those would fill a small heap.
+  const texts = empty();
   for (const part of open.parts) {
     const lines = await readPart(pace, part);
     if (typeof lines === "string") continue;
-    for (const task of lines.flatMap((line) => readCarried(line) ?? [])) {
-      if (task.state === "completed" || task.state === "cancelled") continue;
+    const hashes = empty();
+    for (const line of lines) {
+      const task = readCarried(line);
+      if (!task || task.state === "completed" || task.state === "cancelled") continue;
       const { piece, hash } = pieceOf(task.id);
       hashes[piece]?.push(hash + task.stamp.toString(36));
     }
+    for (const [piece, some] of hashes.entries()) if (some.length > 0) texts[piece]?.push(some.join(" "));
   }
   const names: string[] = [];
-  for (const one of hashes) {
-    const text = one.join(" ");
+  for (const some of texts) {
+    const text = some.join(" ");
     const name = await partName(plan.run, text);
     await pace.deps.store.putPart(REPORTS, name, text);
     names.push(name);
