@@ -57,6 +57,13 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   // Where a part of what was open can't be read, nothing follows from what is missing in it.
   const isWhole = openBefore !== undefined && openBefore.count === plan.open?.count;
 
+  /** As the last report left it. A dead letter whose time is over may be gone, and its id another task's. */
+  const beforeOf = (id: string): Carried | undefined => {
+    const before = openBefore?.get(id);
+    const isOver = before !== undefined && before.expiresAt !== 0 && before.expiresAt <= plan.at;
+    return isOver ? undefined : before;
+  };
+
   /** Of a former life of the stream: its sequences began anew, and this one is not that one. */
   const isFormer = ({ queue, at }: Settlement) => at < (rewound.get(queue) ?? 0);
   const isOwner = (id: string) => (entry: Settlement) =>
@@ -137,7 +144,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     take([{ kind: "altered", subject: key, agent: task.agent, detail: why }]);
     settle(task, task.settled, false);
     seen.add(key);
-    const before = openBefore?.get(key);
+    const before = beforeOf(key);
     // It is there: the next report must neither miss it nor take it for one that was over.
     if (before) leaveAsBefore(account, before);
     else if (!isFinal(task))
@@ -146,7 +153,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
 
   const takeSound = ({ found, settlements, entries, findings, isUnheld }: Gathered): void => {
     const { task } = found;
-    const before = openBefore?.get(task.id);
+    const before = beforeOf(task.id);
     const basis = basisOf(task, settlements, before);
     if (basis === undefined) return;
     const back = findings.some(({ kind }) => kind === "rolled_back")
@@ -205,7 +212,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
         if (isKnown(one.key)) continue;
         seen.add(one.key);
         take([{ kind: "unreadable", subject: one.key, agent: "", detail: one.unreadable }]);
-        leaveAsBefore(account, openBefore?.get(one.key) ?? unknown(one.key, plan.at));
+        leaveAsBefore(account, beforeOf(one.key) ?? unknown(one.key, plan.at));
         looked++;
         continue;
       }
@@ -217,7 +224,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       } else if (isKnownTask(one.task)) settle(one.task, one.task.settled);
       else fresh.push(one);
     }
-    const gathered = await Promise.all(fresh.map((one) => gather(one, openBefore?.get(one.task.id))));
+    const gathered = await Promise.all(fresh.map((one) => gather(one, beforeOf(one.task.id))));
     // From here on nothing is waited for.
     for (const one of gathered) takeSound(one);
     return looked + gathered.length;
@@ -232,6 +239,7 @@ function unknown(id: string, at: number): Carried {
 
 /** As the last report left it, it had been written later than this document. */
 function setBack(task: Task, { stamp, ...before }: Carried): string | undefined {
+  if (stampHash(task.stamp) === stamp) return undefined;
   const [writes, had] = [countedOf(task).writes, countedBefore({ stamp, ...before }).writes];
   if (writes < had) return `it was written ${writes} times, and ${had} times at the last report`;
   const since = writes - had;

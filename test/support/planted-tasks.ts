@@ -200,7 +200,14 @@ const putBack = (name: string, before: NonNullable<Planted["before"]>): Planted[
   const later = 40 * MINUTE;
   return [
     { name: `a finished task put back to ${name}`, before, plant, later },
-    { name: `a task finished long ago put back to ${name}`, before, plant, later, firstLater: 20 * MINUTE },
+    {
+      name: `a task finished long ago put back to ${name}`,
+      before,
+      plant,
+      later,
+      firstLater: 20 * MINUTE,
+      isSwept: true,
+    },
   ];
 };
 
@@ -208,6 +215,7 @@ const putBack = (name: string, before: NonNullable<Planted["before"]>): Planted[
 const putBackUnseen = (name: string, run: NonNullable<Planted["before"]>): Planted => ({
   name: `a task put back to ${name}, whose journal knows a later fence`,
   isAlone: true,
+  isSwept: true,
   later: 40 * MINUTE,
   plant: async (s, id) => {
     await run(s, id);

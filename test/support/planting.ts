@@ -41,6 +41,8 @@ export interface Planted {
   before?(s: Stage, id: string): Promise<void>;
   /** Plants it, and says what is to be found: kinds, and what they are about. */
   plant(s: Stage, id: string): Promise<readonly string[]>;
+  /** Dispatchers come by before the reconciliation, and must leave it alone. */
+  readonly isSwept?: true;
   /** Only there. */
   readonly store?: Kind;
   /** Kinds that the first report names already of its task. */
@@ -129,6 +131,7 @@ export async function found(s: Stage, cast: Cast): Promise<{ wanted: string[]; n
   const wanted: string[] = [];
   for (const [id, { plant }] of cast) wanted.push(...(await plant(s, id)));
   ahead(s.b, first + latest(cast, ({ later = 10 * MINUTE }) => later));
+  if (cast.some(([, { isSwept }]) => isSwept)) await expectNoRuns(s);
   const names = namesOf(await reconciled(s.b.deps, { repair: true }));
   return { wanted: wanted.sort(), names: names.sort() };
 }
@@ -140,9 +143,14 @@ const latest = (cast: Cast, of: (fault: Planted) => number) =>
 export async function expectFound(s: Stage, cast: Cast): Promise<void> {
   const { wanted, names } = await found(s, cast);
   expect(names).toEqual(wanted);
-  const runs = new Map(s.runs);
   const again = namesOf(await reconciled(s.b.deps, { repair: true }));
   expect(again.filter((one) => !names.includes(one))).toEqual([]);
+  await expectNoRuns(s);
+}
+
+/** Whatever dispatchers and runners do now, no handler is started. */
+async function expectNoRuns(s: Stage): Promise<void> {
+  const runs = new Map(s.runs);
   await dispatchDue(s.b.deps, AGENT);
   await s.drain();
   expect(s.runs).toEqual(runs);

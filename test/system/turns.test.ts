@@ -7,6 +7,7 @@ import { readJournal } from "../../shared/journey/journal.ts";
 import { submit } from "../../shared/journey/submit.ts";
 import type { Cost } from "../../shared/task/cost.ts";
 import type { Task } from "../../shared/task/document.ts";
+import { dollars } from "../../shared/task/dollars.ts";
 import type { JsonObject } from "../../shared/task/json.ts";
 import { lost } from "../../shared/task/ledger.ts";
 import { calm, observer } from "../support/observer.ts";
@@ -144,7 +145,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
     const status = pawl(calm(w), ["status", id]);
     expect(await status.exited, status.text()).toBe(0);
     const line = (name: string, cost: Cost) =>
-      `${name.padEnd(11)} ${cost.turns} turns, ${cost.inputTokens} + ${cost.outputTokens} tokens, $${cost.usd.toFixed(4)}`;
+      `${name.padEnd(11)} ${cost.turns} turns, ${cost.inputTokens} + ${cost.outputTokens} tokens, ${dollars(cost.usd)}`;
     const { spent, saved } = task as Task;
     sum.saved += saved.turns;
     const costs = Object.entries({ spent, "re-spent": wasLost, saved });
