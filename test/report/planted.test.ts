@@ -29,12 +29,15 @@ describe("in NATS KV", () => {
 });
 
 /** So many are planted beside each other in Firestore, where a stage costs more. */
-const TOGETHER = 8;
-const shared = all.filter(({ store, isAlone }) => store !== "nats-kv" && !isAlone);
-const groups = Array.from({ length: Math.ceil(shared.length / TOGETHER) }, (_, i) => {
-  const faults = shared.slice(i * TOGETHER, (i + 1) * TOGETHER);
-  return { faults, names: faults.map(({ name }) => name).join("; ") };
-});
+const TOGETHER = 12;
+const inFirestore = all.filter(({ store }) => store !== "nats-kv");
+const shared = inFirestore.filter(({ isAlone }) => !isAlone);
+const groups = [
+  ...Array.from({ length: Math.ceil(shared.length / TOGETHER) }, (_, i) =>
+    shared.slice(i * TOGETHER, (i + 1) * TOGETHER),
+  ),
+  ...inFirestore.filter(({ isAlone }) => isAlone).map((fault) => [fault]),
+].map((faults) => ({ faults, names: faults.map(({ name }) => name).join("; ") }));
 
 describe.skipIf(!hasEmulator)("in Firestore", () => {
   test.each(groups)(

@@ -54,10 +54,13 @@ async function lose(s: Stage, id: string): Promise<string> {
   return `unexplained ${s.stream}#${seq}`;
 }
 
+/** Another text in the same record: which store has it makes no difference. */
+const onKv = (fault: Planted): Planted => ({ ...fault, store: "nats-kv" });
+
 export const plantedBooks: readonly Planted[] = [
   progress("is no JSON", "none"),
-  progress("is null", "null"),
-  progress("is an empty object", "{}"),
+  onKv(progress("is null", "null")),
+  onKv(progress("is an empty object", "{}")),
   books("a checkpoint set forward over a lost sequence", async (s, id) => {
     const lost = await lose(s, `${id}lost`);
     const now = await ledgerOf(s);
@@ -75,7 +78,7 @@ export const plantedBooks: readonly Planted[] = [
   }),
   ledger("removed", (s) => s.raw.removeRecord(LIST)),
   ledger("that is no JSON", (s) => put(s, LIST, "none")),
-  ledger("that is other JSON", (s) => put(s, LIST, "{}")),
+  onKv(ledger("that is other JSON", (s) => put(s, LIST, "{}"))),
   ledger("without its seal", async (s) => {
     const { seal: _, ...now } = await ledgerOf(s);
     await put(s, LIST, JSON.stringify(now));
