@@ -1,5 +1,6 @@
 import type { Stored, StoredHead } from "../ports/store.ts";
 import { Altered, PawlError } from "../task/errors.ts";
+import { hashInput } from "../task/json.ts";
 import { apply } from "../task/transitions.ts";
 import { type Deps, mark } from "./deps.ts";
 
@@ -27,7 +28,9 @@ async function acceptDocument(deps: Deps, id: string, { task, revision }: Stored
       `The document under ${id} is that of task ${task.id}: it can't be accepted here. Put it back under its own id, and restore ${id} from a backup`,
     );
   const note = "changed by another hand, and accepted as it is";
-  const written = await deps.store.replace(apply(task, { type: "accept", note }, mark(deps)), revision);
+  // Its messages are told by their input from those of other work.
+  const accepted = { ...task, inputHash: await hashInput(task.input) };
+  const written = await deps.store.replace(apply(accepted, { type: "accept", note }, mark(deps)), revision);
   if (written.kind === "refused") throw moved(id);
 }
 

@@ -23,8 +23,14 @@ export function evidence(deps: Deps): Evidence {
     asked ??= readLedger(deps.store);
     return asked;
   };
-  return async (task) => (await byJournal(deps, task)) ?? byReport(deps, task, await ledgerNow());
+  return async (task) => {
+    if (isAccepted(task)) return undefined;
+    return (await byJournal(deps, task)) ?? byReport(deps, task, await ledgerNow());
+  };
 }
+
+/** A person has looked at it, and says that it is right as it is. */
+export const isAccepted = ({ history }: Task) => history.some(({ event }) => event === "accept");
 
 async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promise<string | undefined> {
   try {

@@ -9,7 +9,7 @@ import { sealIn } from "../task/seal.ts";
 import { redeliveryHorizon } from "../task/settings.ts";
 import { isFinal } from "../task/table.ts";
 import { type Counting, NO_TALLY } from "../task/tally.ts";
-import { isIn } from "./evidence.ts";
+import { isAccepted, isIn } from "./evidence.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
 import { findingOf, type Gathered, gathering } from "./reconcile-gather.ts";
@@ -115,6 +115,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
 
   /** What shows that it was further already. */
   const whyBack = (task: Task, settlements: readonly Settlement[], before?: Carried): string | undefined => {
+    if (isAccepted(task)) return undefined;
     if (before) return setBack(task, before);
     if (!isWhole || isFinal(task)) return undefined;
     const old = settlements.find(wasExplained);
@@ -145,10 +146,8 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     settle(task, task.settled, false);
     seen.add(key);
     const before = beforeOf(key);
-    // It is there: the next report must neither miss it nor take it for one that was over.
+    // It is there, and not missed the next time. One that was not open is not made so by what somebody wrote.
     if (before) leaveAsBefore(account, before);
-    else if (!isFinal(task))
-      leaveAsBefore(account, { ...unknown(key, 0), agent: task.agent, state: task.state });
   };
 
   const takeSound = ({ found, settlements, entries, findings, isUnheld }: Gathered): void => {

@@ -5,9 +5,11 @@ import { nodeSealer } from "../../shared/adapters/seal-node.ts";
 import { webSealer } from "../../shared/adapters/seal-web.ts";
 import { accept } from "../../shared/journey/accept.ts";
 import { redrive } from "../../shared/journey/operate.ts";
+import { dispatchDue } from "../../shared/journey/sweep.ts";
 import type { Task } from "../../shared/task/document.ts";
 import type { Head } from "../../shared/task/journal.ts";
-import { agentOf, type Bench, bench } from "../support/bench.ts";
+import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { testNats, wired } from "../support/stores.ts";
 
 let nats: LocalNats;
@@ -221,6 +223,26 @@ test("what a person accepts is sealed anew, with a word in its history", async (
   expect(task.history.at(-1)).toMatchObject({ event: "accept" });
   expect(await accept(b.deps, "t")).toEqual({ document: false, journal: false });
   await expect(accept(b.deps, "none")).rejects.toMatchObject({ code: "task_unknown" });
+});
+
+test("a task that was accepted gets another message in place of the one that was kept apart, and runs once", async () => {
+  const ran: unknown[] = [];
+  await using b = await bench(
+    nats,
+    "nats-kv",
+    agentOf(({ input }) => void ran.push(input)),
+  );
+  await b.submit({ amount: 1 }, { id: "t" });
+  await edit<Task>(b, "task.t", () => ({ input: { amount: 2 } }));
+  await b.drain();
+  // A report in between knows it neither as open nor as over.
+  ahead(b, 600_000);
+  expect(namesOf(await reconciled(b.deps, { repair: true }))).toEqual(["altered t"]);
+  await accept(b.deps, "t");
+  ahead(b, 1_200_000);
+  expect(await dispatchDue(b.deps, AGENT)).toBe(1);
+  await b.drain();
+  expect(ran).toEqual([{ amount: 2 }]);
 });
 
 test("a holder whose document is changed under it loses its lease, and writes nothing", async () => {
