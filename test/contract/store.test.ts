@@ -29,7 +29,10 @@ function scheduled(task: Task, dueAt: number): Scheduled {
 }
 
 /** As it was written, with the seal that the write has put on it. */
-const sealed = <T>(content: T): T => ({ ...content, seal: { own: expect.any(String), before: "" } });
+const sealed = <T extends { readonly stamp: string }>(content: T): T => ({
+  ...content,
+  seal: { own: expect.any(String), before: "", stamp: content.stamp },
+});
 
 let nats: LocalNats;
 beforeAll(async () => {
