@@ -22,16 +22,15 @@ export const nothingOpen = (): LeftOpen => ({ parts: [], lines: [], chars: 0, co
 const PART_CHARS = 250_000;
 
 /** What is not over, dead letters, which somebody may redrive, what ended only just now, and what no sequence tells of. */
-export function leaveOpen({ open }: Account, task: Task, counted: Counted): void {
-  add(open, carriedLine(carriedOf(task, numbersOf(counted))));
+export function leaveOpen(account: Account, task: Task, counted: Counted): void {
+  leaveAsBefore(account, carriedOf(task, numbersOf(counted)));
 }
 
 /** As it was the last time: nobody can say what became of it. */
-export function leaveAsBefore({ open }: Account, before: Carried): void {
-  add(open, carriedLine(before));
-}
-
-function add(open: LeftOpen, line: string): void {
+export function leaveAsBefore({ plan, open }: Account, carried: Carried): void {
+  // A look back keeps nothing.
+  if (plan.isBack) return;
+  const line = carriedLine(carried);
   open.lines.push(line);
   open.chars += line.length + 1;
   open.count++;
