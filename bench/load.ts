@@ -94,8 +94,9 @@ function straight({ nc, sealer }: Wired, namespace: string): Put {
   let expected = 0;
   const sealed = async <T extends Task | Head>(content: T, text: (content: T) => string): Promise<string> => {
     const before = await sealer.seal("what it replaced");
-    const own = await sealer.seal(text({ ...content, seal: { own: "", before } }));
-    return JSON.stringify({ ...content, seal: { own, before } });
+    const { stamp } = content;
+    const own = await sealer.seal(text({ ...content, seal: { own: "", before, stamp } }));
+    return JSON.stringify({ ...content, seal: { own, before, stamp } });
   };
   const put = async (key: string, text: string): Promise<void> => {
     nc.publish(`$KV.${bucket}.${key}`, text);

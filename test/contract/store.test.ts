@@ -29,10 +29,8 @@ function scheduled(task: Task, dueAt: number): Scheduled {
 }
 
 /** As it was written, with the seal that the write has put on it. */
-const sealed = <T extends { readonly stamp: string }>(content: T): T => ({
-  ...content,
-  seal: { own: expect.any(String), before: "", stamp: content.stamp },
-});
+const seal = (stamp: string) => ({ own: expect.any(String), before: "", stamp });
+const sealed = <T extends { stamp: string }>(one: T): T => ({ ...one, seal: seal(one.stamp) });
 
 let nats: LocalNats;
 beforeAll(async () => {

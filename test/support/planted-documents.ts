@@ -131,7 +131,9 @@ export const alteredDocuments: readonly Planted[] = [
   edited("a history that lacks an entry", ({ history }) => ({ history: history.slice(1) })),
   edited("an end that comes sooner", ({ createdAt }) => ({ expiresAt: createdAt + MINUTE })),
   edited("a birth that was moved", ({ createdAt }) => ({ createdAt: createdAt - MINUTE })),
-  edited("a seal of nothing", () => ({ seal: { own: "0.AAAAAAAAAAAAAAAAAAAAAA", before: "" } })),
+  edited("a seal of nothing", ({ stamp }) => ({
+    seal: { own: "0.AAAAAAAAAAAAAAAAAAAAAA", before: "", stamp },
+  })),
   edited(
     "an answer put into a waiting task by hand",
     () => ({ signals: [{ name: "go", value: true, at: Date.now() }] }),
