@@ -72,43 +72,22 @@ export async function keepPoison(
   isSilent: Silence,
   deps: Deps,
 ): Promise<string> {
-  try {
-    return await keepBytes(delivery, queue, problem, guard, isSilent, deps);
-  } catch (error) {
-    // The document under the id that it names can't be acted upon, and stays as it is.
-    if (!isUnsound(error)) throw error;
-    const id = await derivedId(delivery);
-    const told: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
-    await create(deps, await poisonLetter(id, told, delivery, queue, deps), guard);
-    return id;
-  }
-}
-
-async function keepBytes(
-  delivery: Read,
-  queue: Queue,
-  problem: PawlError,
-  guard: Guard,
-  isSilent: Silence,
-  deps: Deps,
-): Promise<string> {
   const named = delivery.subject.slice(subjectPrefix(queue).length);
   const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
   const letter = async (id: string) => poisonLetter(id, error, delivery, queue, deps);
   const stray = await derivedId(delivery);
   const { queue: stream, seq } = delivery;
-  for (;;) {
+  const keep = async (): Promise<string | undefined> => {
     const found = isTaskId(named) ? await readThrough(deps, named, guard) : undefined;
     if (!found) {
       const id = isTaskId(named) ? named : stray;
       const kept = await create(deps, await letter(id), guard);
-      if (kept.kind === "written" || id === stray) return id;
-      continue;
+      return kept.kind === "written" || id === stray ? id : undefined;
     }
     if (isSettled(found.task, stream, seq)) return named;
     let change: TaskEvent;
     if (isCarrier(found.task, delivery)) {
-      if (found.task.state === "running" && !(await isSilent(found.task))) continue;
+      if (found.task.state === "running" && !(await isSilent(found.task))) return undefined;
       const expiresAt = deps.clock.now() + deps.settings.retention;
       const reached = await journalReached(found.task, guard, deps);
       change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
@@ -123,9 +102,20 @@ async function keepBytes(
       (task, own) => (task.stamp === found.task.stamp ? apply(task, change, own) : undefined),
       guard,
     );
-    if (written.kind === "moot") continue;
+    if (written.kind === "moot") return undefined;
     countSpent(found.task, written.stored.task, deps);
     return change.type === "exhaust" ? named : stray;
+  };
+  try {
+    for (;;) {
+      const kept = await keep();
+      if (kept !== undefined) return kept;
+    }
+  } catch (unsound) {
+    // The document under the id that it names can't be acted upon, and stays as it is.
+    if (!isUnsound(unsound)) throw unsound;
+    await create(deps, await letter(stray), guard);
+    return stray;
   }
 }
 

@@ -151,7 +151,8 @@ function kindOf(error: unknown): FindingName {
   return isUnsound(error) || error instanceof SyntaxError ? "unreadable" : "journal_missing";
 }
 
-function ifUnsound(error: unknown): undefined {
+/** Nobody acts on it: another finding says why. */
+export function ifUnsound(error: unknown): undefined {
   if (!isUnsound(error)) throw error;
   return undefined;
 }

@@ -1,6 +1,6 @@
 import type { KeptMessage } from "../ports/bus.ts";
 import type { Settlement, Task } from "../task/document.ts";
-import { isPawlError, isUnsound } from "../task/errors.ts";
+import { isPawlError } from "../task/errors.ts";
 import { isOverdue } from "../task/examine.ts";
 import type { Finding, Findings } from "../task/findings.ts";
 import { found, kindOf, mended } from "../task/found.ts";
@@ -8,6 +8,7 @@ import { queueNamed } from "../task/names.ts";
 import { timing } from "../task/settings.ts";
 import type { Account } from "./reconcile-account.ts";
 import { isRewound } from "./reconcile-books.ts";
+import { ifUnsound } from "./reconcile-gather.ts";
 import { type Pace, patiently } from "./reconcile-pace.ts";
 import type { Step } from "./reconcile-stages.ts";
 import { dispatchDue, hasMessage } from "./sweep.ts";
@@ -103,12 +104,6 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
   const detail = `${one.runner} claimed it and does not answer`;
   account.findings = found(account.findings, { kind: "unheld", subject: one.task, agent: one.agent, detail });
   return next;
-}
-
-/** Nobody acts on it: another finding says why. */
-function ifUnsound(error: unknown): undefined {
-  if (!isUnsound(error)) throw error;
-  return undefined;
 }
 
 /** Whether anything can be mended. */

@@ -37,7 +37,7 @@ export function recordText(name: string, text: string): string {
 export const NO_KEY = "none";
 
 /** As long a text as its hash takes to be told from all others: 128 bits. */
-export const SEAL_CHARS = 22;
+const SEAL_CHARS = 22;
 
 /** The seal as it is written: which key it is of, and the first 128 bits. */
 export function sealOf(keyId: string, mac: Uint8Array): string {

@@ -131,6 +131,19 @@ test("a message that says otherwise than its document does not stand for it", as
   expect((await b.task("t")).input).toEqual({ amount: 1 });
 });
 
+test("a message that is no task, for a document changed by hand, is kept apart, and the document stays as it is", async () => {
+  await using b = await bench(nats, "nats-kv", echo);
+  await b.submit({}, { id: "t" });
+  await b.drain();
+  await edit<Task>(b, "task.t", () => ({ input: { changed: true } }));
+  const data = new TextEncoder().encode("nonsense");
+  await b.deps.bus.publish(b.queue, { taskId: "t", data, msgId: "m", headers: {} });
+  expect(await b.drain()).toEqual({ "dead-letter": 1 });
+  await expect(b.deps.store.get("t")).rejects.toMatchObject({ code: "document_altered" });
+  const { tasks } = await b.deps.store.list({ state: "failed" }, 10);
+  expect(tasks).toMatchObject([{ error: { code: "envelope_invalid" }, settled: [{ seq: 2 }] }]);
+});
+
 test("a document without a seal is run without a key, and refused with one", async () => {
   await using b = await bench(nats, "nats-kv", echo);
   const config = { ...b.world.config, sealKeys: [KEY] };
@@ -156,27 +169,27 @@ test("what a writer of a version without seals wrote over a sealed document coun
 });
 
 describe("a journal", () => {
-  const twoSteps = (seen: string[], isFirst: () => boolean) =>
-    agentOf(
+  /** A task that has journaled two steps, one of them large, and is a dead letter. */
+  const failedOnce = async (seen: string[]): Promise<Bench> => {
+    const twoSteps = agentOf(
       async ({ step }) => {
         const one = await step("one", () => "first");
         const big = await step("big", () => "x".repeat(20_000));
         seen.push(`${one} ${big.length}`);
-        if (isFirst()) throw new Error("again");
+        if (seen.length === 1) throw new Error("again");
         return one;
       },
       { attempts: 1 },
     );
+    const b = await bench(nats, "nats-kv", twoSteps);
+    await b.submit({}, { id: "t" });
+    await b.drain();
+    return b;
+  };
 
   test("with a step's value changed by hand is not replayed: the task is a dead letter", async () => {
     const seen: string[] = [];
-    await using b = await bench(
-      nats,
-      "nats-kv",
-      twoSteps(seen, () => seen.length === 1),
-    );
-    await b.submit({}, { id: "t" });
-    await b.drain();
+    await using b = await failedOnce(seen);
     await edit<Head>(b, "journal.t", ({ recent }) => ({
       recent: recent.map((one) =>
         one.kind === "step" && one.key === "one#1" ? { ...one, value: "lie" } : one,
@@ -195,13 +208,7 @@ describe("a journal", () => {
 
   test("with a large value changed by hand is not replayed", async () => {
     const seen: string[] = [];
-    await using b = await bench(
-      nats,
-      "nats-kv",
-      twoSteps(seen, () => seen.length === 1),
-    );
-    await b.submit({}, { id: "t" });
-    await b.drain();
+    await using b = await failedOnce(seen);
     const head = (await b.deps.store.getHead("t"))?.head;
     const big = head?.recent.find((one) => one.kind === "step" && one.key === "big#1");
     const [part = ""] = (big as { parts?: string[] }).parts ?? [];
