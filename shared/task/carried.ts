@@ -47,16 +47,20 @@ export function readCarried(line: string): Carried | undefined {
   return { id, agent, state: known, stamp, expiresAt, numbers };
 }
 
+/** Bytes are kept in pieces of this size: a buffer that grows would be there twice while it does. */
+const CHUNK = 1 << 20;
+
 /**
- * All tasks that the last report left open, by id: a hash of 64 bits, and the rest of their lines as bytes. About 50
+ * All tasks that the last report left open, by id: a hash of 64 bits, and the rest of their lines as bytes. About 65
  * bytes each, so that a million of them fit a small function.
  */
 export class CarriedIndex {
-  /** Of each slot: two halves of the hash, and where its bytes end. The second half of a free one is 0. */
+  /** Of each slot: two halves of the hash, and where its bytes begin. The second half of a free one is 0. */
   readonly #slots: Uint32Array;
   readonly #last: number;
   readonly #hashes: (id: string) => readonly [number, number];
-  #bytes = new Uint8Array(1 << 16);
+  /** Lines, none of them in two pieces. */
+  readonly #chunks: Uint8Array[] = [];
   #size = 0;
   #count = 0;
 
@@ -64,7 +68,7 @@ export class CarriedIndex {
   constructor(seed: string, most: number) {
     this.#hashes = hashesOf(seed);
     let slots = 16;
-    while (slots < 2 * most) slots *= 2;
+    while (slots < 1.5 * most) slots *= 2;
     this.#slots = new Uint32Array(3 * slots);
     this.#last = slots - 1;
   }
@@ -75,20 +79,19 @@ export class CarriedIndex {
 
   add(line: string): void {
     const space = line.indexOf(" ");
-    const at = this.#find(line.slice(0, space));
-    if (this.#slots[at + 1] !== 0 || this.#count > this.#last / 2) return;
-    const rest = new TextEncoder().encode(line.slice(space + 1));
-    const size = this.#size + rest.length + 1;
-    if (size > this.#bytes.length) {
-      const wider = new Uint8Array(2 * size);
-      wider.set(this.#bytes.subarray(0, this.#size));
-      this.#bytes = wider;
+    const id = line.slice(0, space);
+    const at = this.#find(id);
+    if (this.#slots[at + 1] !== 0 || this.#count > this.#last / 1.5) return;
+    const rest = new TextEncoder().encode(`${line.slice(space + 1)}\n`);
+    if (rest.length > CHUNK) return;
+    const end = CHUNK * this.#chunks.length;
+    if (this.#size + rest.length > end) {
+      this.#chunks.push(new Uint8Array(CHUNK));
+      this.#size = end;
     }
-    this.#bytes.set(rest, this.#size);
-    this.#bytes[size - 1] = NEWLINE;
-    const [high, low] = this.#hashes(line.slice(0, space));
-    this.#slots.set([high, low, this.#size], at);
-    this.#size = size;
+    this.#chunks[Math.floor(this.#size / CHUNK)]?.set(rest, this.#size % CHUNK);
+    this.#slots.set([...this.#hashes(id), this.#size], at);
+    this.#size += rest.length;
     this.#count++;
   }
 
@@ -96,7 +99,8 @@ export class CarriedIndex {
     const at = this.#find(id);
     if (this.#slots[at + 1] === 0) return undefined;
     const from = this.#slots[at + 2] as number;
-    const rest = this.#bytes.subarray(from, this.#bytes.indexOf(NEWLINE, from));
+    const chunk = this.#chunks[Math.floor(from / CHUNK)] as Uint8Array;
+    const rest = chunk.subarray(from % CHUNK, chunk.indexOf(NEWLINE, from % CHUNK));
     return readCarried(`${id} ${new TextDecoder().decode(rest)}`);
   }
 
