@@ -14,7 +14,7 @@ import { apply } from "../task/transitions.ts";
 import { type Arrived, keepConflict, keepUnsound } from "./arrive.ts";
 import { type Deps, mark, pause, uniqueToken } from "./deps.ts";
 import { type Hold, instant } from "./hold.ts";
-import { atMost } from "./invocation.ts";
+import { lackOfTime } from "./invocation.ts";
 import { countSpent, journalReached } from "./journal.ts";
 import type { HandledAs, Recorded, Word } from "./settle.ts";
 import { silence } from "./silence.ts";
@@ -50,9 +50,16 @@ export async function claim(
     return await claimSound(arrived, delivery, hold, stop, guard, deps);
   } catch (error) {
     if (!isUnsound(error)) throw error;
+    if (error.code === "seal_key_unknown" && delivery.deliveries <= mostPutBack(deps))
+      return closed({ kind: "nak", delayMs: deps.settings.ackWait }, "other-key", error.message);
     await keepUnsound(arrived, delivery, error, guard, deps);
     return closed({ kind: "ack" }, "dead-letter", error.code);
   }
+}
+
+/** A runner with the wrong keys must not bury what another one would run; nor may a made-up document stop a lane for good. */
+function mostPutBack({ settings }: Deps): number {
+  return Math.min(20, settings.maxDeliver / 2);
 }
 
 /**
@@ -192,23 +199,6 @@ async function claimSound(
       return isSame ? apply(task, event, own) : undefined;
     };
   }
-}
-
-/**
- * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
- * from the beginning. The message stays for one that has more time.
- */
-function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded | undefined {
-  const { invocation, settings, clock, runner } = deps;
-  if (!invocation) return undefined;
-  const wait = successionWait(task, { now: clock.now(), by: runner });
-  const needed = atMost(invocation, Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0));
-  const left = invocation.left();
-  if (left >= needed) return undefined;
-  // To be put back at once is a delivery too, and they are counted.
-  const isMany = deliveries > settings.maxDeliver / 2;
-  const word: Word = isMany ? { kind: "silent" } : { kind: "nak", delayMs: 0 };
-  return { word, as: "too-short", detail: `it needs ${needed} ms, and ${Math.round(left)} ms are left` };
 }
 
 /**

@@ -51,7 +51,7 @@ export async function handle(
   deps.meter.count("deliveries", { agent: queue.agent, as });
   if (delivery.redelivered) deps.meter.count("redeliveries", { agent: queue.agent });
   const level =
-    as === "left" || as === "store-away"
+    as === "left" || as === "store-away" || as === "other-key"
       ? "error"
       : ["failed", "retry", "dead-letter", "in-doubt", "abandoned"].includes(as)
         ? "warn"

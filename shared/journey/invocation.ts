@@ -1,14 +1,17 @@
 import type { Agent } from "../agent.ts";
 import type { Delivery } from "../ports/bus.ts";
+import type { Task } from "../task/document.ts";
+import { successionWait } from "../task/succession.ts";
 import type { Deps, Invocation } from "./deps.ts";
 import type { Outcome, Ran } from "./run.ts";
+import type { Recorded, Word } from "./settle.ts";
 
 /** How long a model's turn may take: what an invocation must have left to begin one. */
 const TURN = 300_000;
 /** Of the longest invocation: no task may need more, or none could run it. What it can't wait for in one it waits for in several. */
 const MOST = 2 / 3;
 
-export function atMost({ longest }: Invocation, ms: number): number {
+function atMost({ longest }: Invocation, ms: number): number {
   return Math.min(ms, longest * MOST);
 }
 
@@ -40,4 +43,21 @@ export function handedOn(
     ...(isStuck && { needs: Math.ceil(atMost(invocation, 2 * had)) }),
     ...(isMany && { renewed: true }),
   };
+}
+
+/**
+ * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
+ * from the beginning. The message stays for one that has more time.
+ */
+export function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded | undefined {
+  const { invocation, settings, clock, runner } = deps;
+  if (!invocation) return undefined;
+  const wait = successionWait(task, { now: clock.now(), by: runner });
+  const needed = atMost(invocation, Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0));
+  const left = invocation.left();
+  if (left >= needed) return undefined;
+  // To be put back at once is a delivery too, and they are counted.
+  const isMany = deliveries > settings.maxDeliver / 2;
+  const word: Word = isMany ? { kind: "silent" } : { kind: "nak", delayMs: 0 };
+  return { word, as: "too-short", detail: `it needs ${needed} ms, and ${Math.round(left)} ms are left` };
 }

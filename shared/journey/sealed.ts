@@ -4,7 +4,7 @@ import type { Found, Stored, StoredHead, TaskStore, WriteResult } from "../ports
 import type { Task } from "../task/document.ts";
 import { Altered } from "../task/errors.ts";
 import type { Head } from "../task/journal.ts";
-import { headText, type Seal, sealIn, taskText } from "../task/seal.ts";
+import { headText, keyIdOf, type Seal, sealIn, taskText } from "../task/seal.ts";
 
 /**
  * The same store, with a seal on every document and journal that is written through it. One that is read and was
@@ -23,10 +23,14 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
     const result = await put({ ...content, seal });
     return result.kind === "written" ? { ...result, seal } : result;
   };
+  const codeOf = async (task: Task) => {
+    const { own } = sealIn(task) ?? {};
+    return own === undefined || (await sealer.isOfKnownKey(own)) ? "document_altered" : "seal_key_unknown";
+  };
   const taskOf = (task: Task) => taskText(task, task.id);
   const read = async (found: Stored, id: string): Promise<Stored> => {
     const why = await alteredTask(found.task, id, sealer);
-    if (why) throw new Altered("document_altered", why, found);
+    if (why) throw new Altered(await codeOf(found.task), why, found);
     return found;
   };
   const checked = async (found: Found): Promise<Found> => {
@@ -87,5 +91,13 @@ async function unsound(
   if (seal === undefined)
     return sealer.acceptsUnsealed ? undefined : `${what} has no seal, and PAWL_SEAL_KEY asks for one`;
   if (await sealer.isGenuine(seal.own, text)) return undefined;
-  return `${what} was changed after its last writer sealed it, or sealed with a key that PAWL_SEAL_KEY does not have`;
+  return (await sealer.isOfKnownKey(seal.own))
+    ? `${what} was changed after its last writer sealed it`
+    : `${what} is sealed with a key that PAWL_SEAL_KEY does not have (${keyName(seal)})`;
+}
+
+/** Which key it is, without anything of the key. */
+function keyName({ own }: Seal): string {
+  const id = keyIdOf(own);
+  return id === "0" ? "none" : `its id is ${JSON.stringify(id.slice(0, 20))}`;
 }

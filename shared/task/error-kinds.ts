@@ -90,7 +90,7 @@ export const errorKinds = {
   document_altered: {
     disposition: "fail",
     meaning:
-      "A task's document is not as Pawl wrote it: it was changed, moved or copied by another hand, or sealed with another PAWL_SEAL_KEY. Nothing is run or written on its word; a message that carries it is kept as a dead letter of its own.",
+      "A task's document is not as Pawl wrote it: it was changed, moved or copied by another hand. Nothing is run or written on its word; a message that carries it is kept as a dead letter of its own.",
     remedy:
       "`pawl status <id>` shows it. Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`.",
   },
@@ -195,6 +195,13 @@ export const errorKinds = {
     disposition: "fail",
     meaning: "An API token lacks the scope that a request needs.",
     remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
+  },
+  seal_key_unknown: {
+    disposition: "fail",
+    meaning:
+      "A task's document is sealed with a key that this function's PAWL_SEAL_KEY does not have: one of the two has the wrong keys, or somebody made the document up. Its message is put back for a function that has the key, twenty times at most; then it is kept as a dead letter of its own, and the document stays as it is.",
+    remedy:
+      "Give all functions the same PAWL_SEAL_KEY. To change it, first add the new key after the old one everywhere, then put it first everywhere. If no function has the key: `pawl accept <id>` seals the document anew, once you know that it is right.",
   },
   server_too_old: {
     disposition: "retry",

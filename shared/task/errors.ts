@@ -49,7 +49,7 @@ export class Altered extends PawlError {
   override readonly name = "Altered";
   readonly found: { readonly revision: string };
   constructor(
-    code: "document_altered" | "journal_altered",
+    code: "document_altered" | "seal_key_unknown" | "journal_altered",
     message: string,
     found: { readonly revision: string },
   ) {
@@ -58,9 +58,15 @@ export class Altered extends PawlError {
   }
 }
 
+const UNSOUND: ReadonlySet<ErrorCode> = new Set([
+  "document_altered",
+  "document_unreadable",
+  "seal_key_unknown",
+]);
+
 /** A document that can't be acted upon: it can't be read, or is not as its last writer left it. */
 export function isUnsound(error: unknown): error is PawlError {
-  return isPawlError(error, "document_altered") || isPawlError(error, "document_unreadable");
+  return error instanceof PawlError && UNSOUND.has(error.code);
 }
 
 /** What the store has under a key, and nobody can read as a document of ours. */

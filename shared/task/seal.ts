@@ -44,6 +44,11 @@ export function sealOf(keyId: string, mac: Uint8Array): string {
   return `${keyId}.${base64url(mac).slice(0, SEAL_CHARS)}`;
 }
 
+/** Which key a seal is of. */
+export function keyIdOf(seal: string): string {
+  return seal.slice(0, Math.max(0, seal.indexOf(".")));
+}
+
 export function base64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-")

@@ -101,7 +101,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     model,
     lanesOf: () => 1,
     meter: { count: () => {}, flush: async () => {} },
-    sealer: { seal: () => "", isGenuine: () => true, acceptsUnsealed: true },
+    sealer: { seal: () => "", isGenuine: () => true, isOfKnownKey: () => true, acceptsUnsealed: true },
   };
   const mark = () => ({ now, stamp: crypto.randomUUID(), by: "test" });
   const change = async (...events: TaskEvent[]): Promise<Task> => {
