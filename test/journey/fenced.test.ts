@@ -126,7 +126,7 @@ test("a delivery repeated during a healthy last start does not end it as a crash
       return finish.promise;
     },
   });
-  await using b = await bench(nats, "nats-kv", agent, { ackWait: 2_000, crashLimit: 2 });
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 8_000, crashLimit: 2 });
   await b.submit({}, { id: "t" });
   const stream = ((await b.task("t")) as { queue?: string }).queue ?? "";
   await write(b, "t", { type: "claim", ...holder("crashed"), queue: stream });
@@ -136,8 +136,14 @@ test("a delivery repeated during a healthy last start does not end it as a crash
   const { jetstreamManager } = await import("@nats-io/jetstream");
   await (await jetstreamManager(b.deps.nc)).consumers.delete(stream, consumerName(b.queue));
   await b.deps.bus.ensure(b.queue);
-  const second = serve(AGENT, agent, "once", never, b.deps);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  const asked: boolean[] = [];
+  const isHeld = async (token: string) => {
+    asked.push(await b.deps.bus.isHeld(token));
+    return asked.at(-1) as boolean;
+  };
+  const second = serve(AGENT, agent, "once", never, { ...b.deps, bus: { ...b.deps.bus, isHeld } });
+  await until("the holder was asked whether it lives", async () => asked.length > 0);
+  expect(asked).toEqual([true]);
   finish.resolve("done");
   expect(await first).toEqual({ completed: 1 });
   expect(await second).toEqual({ skipped: 1 });
