@@ -4,16 +4,16 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { configFrom } from "../functions/config.ts";
-import { wire } from "../functions/wire.node.ts";
+import { configFrom } from "../functions/wiring/config.ts";
+import { wire } from "../functions/wiring/wire.node.ts";
 import { buildFunction } from "../infra/build/build.ts";
 import { ROOT } from "../infra/build/targets.ts";
 import { startEmulator } from "../infra/local/emulator.ts";
 import { startGcpFunction } from "../infra/local/functions-framework.ts";
 import { startNats } from "../infra/local/nats-server.ts";
 import { startWorkerd } from "../infra/local/workerd.ts";
-import { queueOf } from "../shared/journey/dispatch.ts";
-import { submit } from "../shared/journey/submit.ts";
+import { queueOf } from "../shared/dispatch/dispatch.ts";
+import { submit } from "../shared/dispatch/submit.ts";
 import { apply } from "../shared/task/transitions.ts";
 
 const ROUNDS = 5;

@@ -1,12 +1,12 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import type { Wired } from "../functions/wire.node.ts";
-import { headKey, taskKey } from "../shared/adapters/kv-bucket.ts";
+import type { Wired } from "../functions/wiring/wire.node.ts";
+import { headKey, taskKey } from "../shared/adapters/kv/bucket.ts";
+import { type Entry, emptyHead, extended, type Head } from "../shared/journal/entries.ts";
+import { headText, taskText } from "../shared/seal/seal.ts";
 import { submitted } from "../shared/task/create.ts";
 import type { Dispatched, Millis, Task } from "../shared/task/document.ts";
 import type { Envelope } from "../shared/task/envelope.ts";
-import { type Entry, emptyHead, extended, type Head } from "../shared/task/journal.ts";
 import { type Queue, streamName } from "../shared/task/names.ts";
-import { headText, taskText } from "../shared/task/seal.ts";
 import { apply } from "../shared/task/transitions.ts";
 
 export interface Load {

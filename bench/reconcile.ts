@@ -10,14 +10,14 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { configFrom } from "../functions/config.ts";
-import { type Wired, wire } from "../functions/wire.node.ts";
+import { configFrom } from "../functions/wiring/config.ts";
+import { type Wired, wire } from "../functions/wiring/wire.node.ts";
 import { HOW_TO_GET, startEmulator } from "../infra/local/emulator.ts";
 import { startNats } from "../infra/local/nats-server.ts";
-import { reconcile } from "../shared/journey/reconcile-report.ts";
-import type { Reconciled } from "../shared/journey/reconcile-write.ts";
-import { writers } from "../shared/report/writers.ts";
-import { total } from "../shared/task/tally.ts";
+import { total } from "../shared/reconcile/figures/tally.ts";
+import { writers } from "../shared/reconcile/page/writers.ts";
+import { reconcile } from "../shared/reconcile/reconcile.ts";
+import type { Reconciled } from "../shared/reconcile/write.ts";
 import { type Load, loadTasks } from "./load.ts";
 
 /** As on a small function: left alone, Node lets garbage pile up before it looks. */

@@ -7,18 +7,18 @@
  *   npm run bench:seal -- 2000      so many tasks
  */
 import { randomBytes } from "node:crypto";
-import { configFrom } from "../functions/config.ts";
-import { openKv } from "../functions/connect.ts";
-import { wire } from "../functions/wire.node.ts";
+import { configFrom } from "../functions/wiring/config.ts";
+import { openKv } from "../functions/wiring/connect.ts";
+import { wire } from "../functions/wiring/wire.node.ts";
 import { startNats } from "../infra/local/nats-server.ts";
-import { nodeSealer } from "../shared/adapters/seal-node.ts";
-import { webSealer } from "../shared/adapters/seal-web.ts";
 import { defineAgent } from "../shared/agent.ts";
-import { sealed } from "../shared/journey/sealed.ts";
-import { serve } from "../shared/journey/serve.ts";
-import { submit } from "../shared/journey/submit.ts";
+import { submit } from "../shared/dispatch/submit.ts";
 import type { Sealer } from "../shared/ports/sealer.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
+import { serve } from "../shared/runner/serve.ts";
+import { nodeSealer } from "../shared/seal/node.ts";
+import { sealed } from "../shared/seal/sealed.ts";
+import { webSealer } from "../shared/seal/web.ts";
 
 const AGENT = "echo";
 const ROUND = 100;

@@ -1,9 +1,9 @@
 import agent, { name } from "pawl:agent";
-import { serve } from "../shared/journey/serve.ts";
-import { dispatchDue } from "../shared/journey/sweep.ts";
-import { lanesOf } from "./lanes.ts";
-import { modelOf } from "./model.ts";
-import type { Job } from "./run.ts";
+import { dispatchDue } from "../shared/dispatch/sweep.ts";
+import { serve } from "../shared/runner/serve.ts";
+import { lanesOf } from "./wiring/lanes.ts";
+import { modelOf } from "./wiring/model.ts";
+import type { Job } from "./wiring/run.ts";
 
 /** Runs what is in the agent's queues, until there is nothing to take or the time is nearly spent. */
 export const job: Job = {

@@ -1,4 +1,4 @@
 import { job } from "./agent.ts";
-import { workerJob } from "./worker.ts";
+import { workerJob } from "./wiring/worker.ts";
 
 export default workerJob(job);

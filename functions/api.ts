@@ -1,11 +1,11 @@
 import { agents } from "pawl:agents";
-import type { Deps } from "../shared/journey/deps.ts";
+import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { createApp } from "../shared/web/app.ts";
 import { failed } from "../shared/web/problem.ts";
-import { type Config, configFrom, type Env } from "./config.ts";
-import { lanesOf } from "./lanes.ts";
-import { logOf } from "./log.ts";
+import { type Config, configFrom, type Env } from "./wiring/config.ts";
+import { lanesOf } from "./wiring/lanes.ts";
+import { logOf } from "./wiring/log.ts";
 
 const log = logOf("api");
 const app = createApp({ agents });

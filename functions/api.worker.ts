@@ -1,6 +1,6 @@
 import { answerApi } from "./api.ts";
-import { wire } from "./wire.worker.ts";
-import { type Context, stringsOf } from "./worker.ts";
+import { wire } from "./wiring/wire.worker.ts";
+import { type Context, stringsOf } from "./wiring/worker.ts";
 
 export default {
   async fetch(request: Request, env: object, context: Context): Promise<Response> {

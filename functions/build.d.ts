@@ -13,8 +13,8 @@ declare module "pawl:agents" {
     readonly lanes: number;
     readonly dispatchTimeout: number;
     /** For the API. */
-    readonly inputSchema?: import("../shared/task/json.ts").JsonObject;
+    readonly inputSchema?: import("../shared/values/json.ts").JsonObject;
     /** For the dispatcher. */
-    readonly schedules: readonly import("../shared/task/cron.ts").Schedule[];
+    readonly schedules: readonly import("../shared/task/schedule.ts").Schedule[];
   }[];
 }

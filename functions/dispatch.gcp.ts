@@ -1,4 +1,4 @@
 import { job } from "./dispatch.ts";
-import { gcpJob } from "./gcp.ts";
+import { gcpJob } from "./wiring/gcp.ts";
 
 gcpJob(job);

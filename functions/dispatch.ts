@@ -1,12 +1,12 @@
 import { agents } from "pawl:agents";
-import { buryGivenUp } from "../shared/journey/advisories.ts";
-import { submitTicks } from "../shared/journey/cron.ts";
-import { expireTasks } from "../shared/journey/expire.ts";
-import { isAbandoned } from "../shared/journey/reconcile-progress.ts";
-import { dispatchDue } from "../shared/journey/sweep.ts";
-import { messageOf } from "../shared/task/errors.ts";
-import { lanesOf } from "./lanes.ts";
-import type { Job } from "./run.ts";
+import { buryGivenUp } from "../shared/dispatch/advisories.ts";
+import { submitTicks } from "../shared/dispatch/cron.ts";
+import { expireTasks } from "../shared/dispatch/expire.ts";
+import { dispatchDue } from "../shared/dispatch/sweep.ts";
+import { messageOf } from "../shared/errors/errors.ts";
+import { isAbandoned } from "../shared/reconcile/progress.ts";
+import { lanesOf } from "./wiring/lanes.ts";
+import type { Job } from "./wiring/run.ts";
 
 /** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks, what expired, a cut-off report. */
 export const job: Job = {

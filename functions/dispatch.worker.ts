@@ -1,4 +1,4 @@
 import { job } from "./dispatch.ts";
-import { workerJob } from "./worker.ts";
+import { workerJob } from "./wiring/worker.ts";
 
 export default workerJob(job);

@@ -1,4 +1,4 @@
-import { gcpJob } from "./gcp.ts";
 import { job } from "./reconcile.ts";
+import { gcpJob } from "./wiring/gcp.ts";
 
 gcpJob(job());

@@ -1,8 +1,8 @@
 import { agents } from "pawl:agents";
-import { reconcile } from "../shared/journey/reconcile-report.ts";
-import { levelOf } from "../shared/journey/reports.ts";
-import { writers } from "../shared/report/writers.ts";
-import type { Job } from "./run.ts";
+import { levelOf } from "../shared/reconcile/books/reports.ts";
+import { writers } from "../shared/reconcile/page/writers.ts";
+import { reconcile } from "../shared/reconcile/reconcile.ts";
+import type { Job } from "./wiring/run.ts";
 
 const lanes = Object.fromEntries(agents.map((agent) => [agent.name, agent.lanes]));
 

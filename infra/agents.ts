@@ -2,12 +2,12 @@ import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
-import { acceptedInput } from "../shared/journey/run.ts";
-import { cronProblem, type Schedule, tickId } from "../shared/task/cron.ts";
-import { messageOf, PawlError } from "../shared/task/errors.ts";
-import type { JsonObject } from "../shared/task/json.ts";
+import { messageOf, PawlError } from "../shared/errors/errors.ts";
+import { acceptedInput } from "../shared/runner/run.ts";
 import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
+import { cronProblem, type Schedule, tickId } from "../shared/task/schedule.ts";
 import { jsonSchemaOf } from "../shared/tool.ts";
+import type { JsonObject } from "../shared/values/json.ts";
 
 const OURS = fileURLToPath(new URL("../agents", import.meta.url));
 

@@ -3,13 +3,19 @@
  * "<!-- end NAME -->". With --check it changes nothing and ends with 1 if something is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
-import { counters } from "../shared/task/counters.ts";
-import { showDuration } from "../shared/task/duration.ts";
-import { errorKinds } from "../shared/task/errors.ts";
-import { findingKinds } from "../shared/task/findings.ts";
-import { type QueueField, queueFields } from "../shared/task/queue-fields.ts";
-import { defaults, settingRules, settingVariables, takeoverWait, timing } from "../shared/task/settings.ts";
+import { errorKinds } from "../shared/errors/errors.ts";
+import { counters } from "../shared/meter/counters.ts";
+import { type QueueField, queueFields } from "../shared/ports/queue-fields.ts";
+import { findingKinds } from "../shared/reconcile/findings/findings.ts";
+import {
+  defaults,
+  settingRules,
+  settingVariables,
+  takeoverWait,
+  timing,
+} from "../shared/settings/settings.ts";
 import { type Transition, transitions } from "../shared/task/table.ts";
+import { showDuration } from "../shared/values/duration.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
 

@@ -1,13 +1,13 @@
 /** The one module that agents import. What is not exported here is free to change. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Cost } from "./task/cost.ts";
-import type { Schedule } from "./task/cron.ts";
-import { parseDuration } from "./task/duration.ts";
-import { PawlError } from "./task/errors.ts";
-import type { Json, JsonObject } from "./task/json.ts";
+import { PawlError } from "./errors/errors.ts";
+import type { Cost } from "./journal/cost.ts";
+import type { Schedule } from "./task/schedule.ts";
 import type { Tool } from "./tool.ts";
+import { parseDuration } from "./values/duration.ts";
+import type { Json, JsonObject } from "./values/json.ts";
 
-export { Fatal, Retry, ToolError } from "./task/errors.ts";
+export { Fatal, Retry, ToolError } from "./errors/errors.ts";
 export { type ToolDefinition, tool } from "./tool.ts";
 export type { Cost, Json, JsonObject, Tool };
 

@@ -1,7 +1,7 @@
 /** The one module that agents' tests import: a handler, proven in milliseconds, with no service. */
 import type { Agent } from "./agent.ts";
-import type { JsonObject } from "./task/json.ts";
 import { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
+import type { JsonObject } from "./values/json.ts";
 
 export { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
 export { asks, type ModelScript, type ScriptedTurn } from "./testing/scripted-model.ts";

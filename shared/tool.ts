@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { PawlError } from "./task/errors.ts";
-import type { JsonObject } from "./task/json.ts";
+import { PawlError } from "./errors/errors.ts";
+import type { JsonObject } from "./values/json.ts";
 
 /** Something that a model can ask for. Made by `tool({…})`. */
 export interface Tool {

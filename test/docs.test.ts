@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
-import { errorKinds } from "../shared/task/errors.ts";
-import { settingVariables } from "../shared/task/settings.ts";
+import { errorKinds } from "../shared/errors/errors.ts";
+import { settingVariables } from "../shared/settings/settings.ts";
 import { SHARED, tempAgents } from "./support/temp-agents.ts";
 
 const root = join(import.meta.dirname, "..");

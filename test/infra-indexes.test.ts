@@ -7,11 +7,11 @@ import {
   recordFields,
   toFields,
   WRITTEN_AT,
-} from "../shared/adapters/firestore-codec.ts";
-import { firestoreRest } from "../shared/adapters/firestore-rest.ts";
+} from "../shared/adapters/firestore/codec.ts";
+import { firestoreRest } from "../shared/adapters/firestore/rest.ts";
+import { emptyHead } from "../shared/journal/entries.ts";
 import type { TaskFilter } from "../shared/ports/store.ts";
 import { submitted } from "../shared/task/create.ts";
-import { emptyHead } from "../shared/task/journal.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();

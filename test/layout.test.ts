@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
@@ -14,44 +14,172 @@ function files(folder: string): string[] {
 /** The files and packages that a file imports. */
 function imports(file: string): string[] {
   const text = readFileSync(join(root, file), "utf8");
-  const named = [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] as string);
+  const named = [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"\n]+)"/g)].map((match) => match[1] as string);
   return named.map((name) => (name.startsWith(".") ? relative(root, resolve(root, file, "..", name)) : name));
 }
 
-/** What a layer may import: the rest is the wrong direction. */
-const rules: { layer: RegExp; may: RegExp }[] = [
-  { layer: /^shared\/task\//, may: /^(shared\/task\/|croner$)/ },
-  { layer: /^shared\/ports\//, may: /^shared\/(task|ports)\// },
-  {
-    layer: /^shared\/journey\//,
-    may: /^(shared\/((task|ports|journey)\/|agent\.ts)|@standard-schema\/spec$|node:async_hooks$)/,
-  },
-  {
-    layer: /^shared\/adapters\//,
-    may: /^(shared\/(task|ports|adapters)\/|@nats-io\/|@anthropic-ai\/|@google-cloud\/firestore$|node:crypto$)/,
-  },
-  { layer: /^shared\/(agent|tool)\.ts$/, may: /^(shared\/(task\/|tool\.ts)|@standard-schema\/spec$)/ },
-  {
-    layer: /^shared\/web\//,
-    may: /^(shared\/(task|ports|journey|web)\/|hono(\/[\w-]+)?$|zod$)/,
-  },
-  { layer: /^shared\/testing/, may: /^shared\/((task|ports|journey|testing)\/|agent\.ts)/ },
-  { layer: /^agents\/[\w-]+\.test\.ts$/, may: /^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/ },
-  { layer: /^agents\//, may: /^(shared\/agent\.ts$|[^./@][\w-]*$)/ },
-  { layer: /^functions\//, may: /^(shared\/|functions\/|node:|pawl:|@)/ },
+const CORE = ["shared/errors", "shared/journal", "shared/settings", "shared/task", "shared/values"];
+const OUTSIDE = [...CORE, "shared/ports"];
+const ACTIVITY = [...OUTSIDE, "shared/retry"];
+const BOOKS = [
+  "shared/reconcile",
+  "shared/reconcile/books",
+  "shared/reconcile/figures",
+  "shared/reconcile/findings",
 ];
 
-test("imports point one way only", () => {
-  const wrong = layers.flatMap(files).flatMap((file) => {
-    const rule = rules.find(({ layer }) => layer.test(file));
-    return rule
-      ? imports(file)
-          .filter((name) => !rule.may.test(name))
-          .map((name) => `${file} imports ${name}`)
-      : [];
+/** What the files of a folder may import beside each other: folders, files, and packages. The rest is the wrong direction. */
+const rules: Readonly<Record<string, readonly string[]>> = {
+  agents: ["shared/agent.ts", "*"],
+  shared: [
+    "shared/errors",
+    "shared/journal",
+    "shared/task",
+    "shared/testing",
+    "shared/values",
+    "@standard-schema/spec",
+  ],
+  "shared/values": ["shared/errors"],
+  "shared/errors": ["shared/values"],
+  "shared/task": [...CORE, "croner"],
+  "shared/journal": ACTIVITY,
+  "shared/settings": CORE,
+  "shared/ports": [...CORE, "shared/meter/counters.ts"],
+  "shared/meter": OUTSIDE,
+  "shared/retry": OUTSIDE,
+  "shared/seal": [...OUTSIDE, "node:crypto"],
+  "shared/dispatch": [...ACTIVITY, "shared/reconcile/books", "shared/reconcile/look/examine.ts"],
+  "shared/handler": [
+    ...ACTIVITY,
+    "shared/dispatch",
+    "shared/runner/invocation.ts",
+    "shared/agent.ts",
+    "@standard-schema/spec",
+    "node:async_hooks",
+  ],
+  "shared/runner": [...ACTIVITY, "shared/dispatch", "shared/handler", "shared/seal", "shared/agent.ts"],
+  "shared/reconcile": [...ACTIVITY, ...BOOKS, "shared/reconcile/look", "shared/dispatch", "shared/meter"],
+  "shared/reconcile/books": [...OUTSIDE, ...BOOKS, "shared/seal"],
+  "shared/reconcile/look": [...ACTIVITY, ...BOOKS, "shared/dispatch", "shared/seal"],
+  "shared/reconcile/findings": [...OUTSIDE, ...BOOKS],
+  "shared/reconcile/figures": [...CORE, ...BOOKS, "shared/reconcile/look/examine.ts"],
+  "shared/reconcile/page": [...CORE, ...BOOKS],
+  "shared/adapters": [...OUTSIDE, "@anthropic-ai/sdk/*"],
+  "shared/adapters/jetstream": [...OUTSIDE, "@nats-io/*"],
+  "shared/adapters/kv": [...OUTSIDE, "shared/adapters", "shared/adapters/jetstream", "@nats-io/*"],
+  "shared/adapters/firestore": [...OUTSIDE, "shared/adapters", "@google-cloud/firestore"],
+  "shared/testing": [...OUTSIDE, "shared/runner", "shared/agent.ts"],
+  "shared/web": [
+    ...OUTSIDE,
+    "shared/dispatch",
+    "shared/meter",
+    "shared/web/pages/pages.ts",
+    "hono",
+    "hono/*",
+    "zod",
+  ],
+  "shared/web/frame": [...OUTSIDE, "shared/web", "hono", "hono/*"],
+  "shared/web/pages": [
+    ...OUTSIDE,
+    "shared/dispatch",
+    "shared/reconcile/books/reports.ts",
+    "shared/reconcile/figures",
+    "shared/web",
+    "shared/web/frame",
+    "hono",
+    "hono/*",
+  ],
+  functions: ["functions/wiring", "shared/*", "pawl:*"],
+  "functions/wiring": ["functions", "shared/*", "pawl:*", "node:*", "*"],
+  infra: ["infra/*", "functions/*", "shared/*", "node:*", "*"],
+};
+
+/** A folder's own rule, or that of the folder above it. */
+const ruleOf = (folder: string): readonly string[] | undefined =>
+  folder === "."
+    ? undefined
+    : (rules[folder] ?? (/^(infra|agents)\b/.test(folder) ? ruleOf(dirname(folder)) : undefined));
+
+const isPackage = (name: string) => !layers.some((layer) => name.startsWith(`${layer}/`));
+
+function isAllowed(name: string, may: readonly string[]): boolean {
+  return may.some((one) => {
+    if (one === "*") return isPackage(name) && !name.includes(":");
+    if (one.endsWith("*")) return name.startsWith(one.slice(0, -1));
+    return name === one || (name.endsWith(".ts") && dirname(name) === one);
   });
+}
+
+test("every folder has a rule, and imports point one way only", () => {
+  const all = layers.flatMap(files).filter((file) => !file.endsWith(".test.ts"));
+  const wrong = all.flatMap((file) => {
+    const folder = dirname(file);
+    const may = ruleOf(folder);
+    if (!may) return [`${folder} has no rule`];
+    return imports(file)
+      .filter((name) => dirname(name) !== folder && !isAllowed(name, may))
+      .map((name) => `${file} imports ${name}`);
+  });
+  expect([...new Set(wrong)]).toEqual([]);
+  expect(all.length).toBeGreaterThan(200);
+});
+
+test("an agent's test imports the two doors and nothing else of Pawl's", () => {
+  const wrong = files("agents")
+    .filter((file) => file.endsWith(".test.ts"))
+    .flatMap((file) =>
+      imports(file).filter((name) => !/^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/.test(name)),
+    );
   expect(wrong).toEqual([]);
-  expect(layers.flatMap(files).length).toBeGreaterThan(30);
+});
+
+test("no file imports itself by way of others", () => {
+  const known = new Map(layers.flatMap(files).map((file) => [file, imports(file)]));
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const walk = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push([...path.slice(at), file].join(" -> "));
+    if (at >= 0 || done.has(file)) return;
+    for (const next of known.get(file) ?? []) walk(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of known.keys()) walk(file, []);
+  expect(cycles).toEqual([]);
+});
+
+const folders = () => [
+  ...new Set(["functions", "shared", "infra"].flatMap(files).map((file) => dirname(file))),
+];
+
+test("every folder says in at most 15 lines what lives in it and where to begin, and names files that are there", () => {
+  const wrong = folders()
+    .filter((folder) => folder !== "infra/demo/agents")
+    .flatMap((folder) => {
+      const path = join(root, folder, "README.md");
+      if (!existsSync(path)) return [`${folder} has no README.md`];
+      const text = readFileSync(path, "utf8");
+      const gone = [...text.matchAll(/(?<![\w*./-])[\w/-]+\.ts\b/g)].filter(
+        ([name]) => !existsSync(join(root, folder, name)),
+      );
+      const isLong = text.trimEnd().split("\n").length > 15;
+      return [
+        ...(isLong ? [`${path} is too long`] : []),
+        ...gone.map(([name]) => `${folder} has no ${name}`),
+      ];
+    });
+  expect(wrong).toEqual([]);
+});
+
+test("no folder has grown past 17 files, tests' folders past 20", () => {
+  const count = (folder: string) =>
+    readdirSync(join(root, folder)).filter((name) => name.endsWith(".ts")).length;
+  const tests = [...new Set(files("test").map((file) => dirname(file)))];
+  const large = [
+    ...folders().filter((folder) => count(folder) > 17),
+    ...tests.filter((folder) => count(folder) > 20),
+  ];
+  expect(large).toEqual([]);
 });
 
 test("no file of ours has grown past 300 lines", () => {

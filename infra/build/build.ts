@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
-import { PawlError } from "../../shared/task/errors.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import { type KnownAgent, knownAgents, loadAgent } from "../agents.ts";
 import { type FunctionKind, kib, kindOf, ROOT, type Target } from "./targets.ts";
 

@@ -1,5 +1,5 @@
+import { errorKinds, isPawlError, messageOf } from "../../shared/errors/errors.ts";
 import type { Log, LogFields } from "../../shared/ports/log.ts";
-import { errorKinds, isPawlError, messageOf } from "../../shared/task/errors.ts";
 
 /** Text that a model or a stranger wrote, safe to show as one line: control characters become visible. */
 export function printable(text: string): string {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
-import { messageOf, PawlError } from "../../shared/task/errors.ts";
+import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { type Platform, secretsOf } from "./deployment.ts";
 
 const FILE = "wrangler.toml";

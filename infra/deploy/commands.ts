@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { PawlError } from "../../shared/task/errors.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 
 export interface CommandResult {
   readonly code: number;

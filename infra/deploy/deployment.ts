@@ -1,8 +1,8 @@
 import { relative, resolve } from "node:path";
-import { type Config, configFrom, type Env, storeIdentity } from "../../functions/config.ts";
-import { connectNats } from "../../functions/wire.node.ts";
-import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { type Config, configFrom, type Env, storeIdentity } from "../../functions/wiring/config.ts";
+import { connectNats } from "../../functions/wiring/wire.node.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { loadAgent } from "../agents.ts";
 import { type Built, buildFunction } from "../build/build.ts";

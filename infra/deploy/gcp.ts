@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { messageOf, PawlError } from "../../shared/task/errors.ts";
+import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Commands } from "./commands.ts";
 import { type Platform, secretsOf } from "./deployment.ts";
 

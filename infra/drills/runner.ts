@@ -2,10 +2,10 @@
  * `pawl run <agent>` that says "AT <boundary>" and stops dead at PAWL_DRILL_PAUSE_AT, once: for the demo and for tests
  * that kill and freeze runners. With PAWL_DRILL_RESUME it goes on when it gets SIGUSR2.
  */
-import { configFrom } from "../../functions/config.ts";
-import { modelOf } from "../../functions/model.ts";
-import { wire } from "../../functions/wire.node.ts";
-import { serve } from "../../shared/journey/serve.ts";
+import { configFrom } from "../../functions/wiring/config.ts";
+import { modelOf } from "../../functions/wiring/model.ts";
+import { wire } from "../../functions/wiring/wire.node.ts";
+import { serve } from "../../shared/runner/serve.ts";
 import { agentsFolder, loadAgent } from "../agents.ts";
 import { logger } from "../cli/output.ts";
 import { pausing } from "./pause.ts";

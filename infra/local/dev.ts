@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { configFrom } from "../../functions/config.ts";
-import { wire } from "../../functions/wire.node.ts";
-import { ensureQueue, queueOf } from "../../shared/journey/dispatch.ts";
-import { messageOf } from "../../shared/task/errors.ts";
+import { configFrom } from "../../functions/wiring/config.ts";
+import { wire } from "../../functions/wiring/wire.node.ts";
+import { ensureQueue, queueOf } from "../../shared/dispatch/dispatch.ts";
+import { messageOf } from "../../shared/errors/errors.ts";
 import { agentNames, loadAgent } from "../agents.ts";
 import { buildFunction } from "../build/build.ts";
 import { OWN_FUNCTIONS, ROOT } from "../build/targets.ts";

@@ -3,7 +3,7 @@ import { access, constants } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { PawlError } from "../../shared/task/errors.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import type { Env, Tell } from "./find-nats.ts";
 
 const run = promisify(execFile);

@@ -14,8 +14,8 @@ import {
 import { homedir, platform } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { isEnough } from "../../shared/adapters/nats-version.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { isEnough } from "../../shared/adapters/jetstream/nats-version.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 
 const run = promisify(execFile);
 /** Debian releases whose nats-server is new enough, the newest first. */

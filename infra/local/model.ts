@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { JsonObject } from "../../shared/task/json.ts";
-import type { Usage } from "../../shared/task/prices.ts";
+import type { Usage } from "../../shared/journal/prices.ts";
+import type { JsonObject } from "../../shared/values/json.ts";
 
 /** What the stand-in answers. */
 export type Reply =

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { createSocket, type Socket } from "node:dgram";
 import { createServer } from "node:net";
-import { messageOf } from "../../shared/task/errors.ts";
+import { messageOf } from "../../shared/errors/errors.ts";
 
 /**
  * Below the ports that systems give to whoever asks for any, outgoing connections included: one of those could take a

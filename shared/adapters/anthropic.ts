@@ -1,9 +1,9 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { APIConnectionError, APIError, APIUserAbortError } from "@anthropic-ai/sdk/error";
 import { Messages } from "@anthropic-ai/sdk/resources/messages";
+import { messageOf } from "../errors/errors.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
-import { messageOf } from "../task/errors.ts";
-import type { JsonObject } from "../task/json.ts";
+import type { JsonObject } from "../values/json.ts";
 
 export interface AnthropicOptions {
   readonly apiKey: string;

@@ -1,6 +1,6 @@
 import type { Millis } from "../task/document.ts";
 import type { Queue } from "../task/names.ts";
-import type { QueueFieldName } from "../task/queue-fields.ts";
+import type { QueueFieldName } from "./queue-fields.ts";
 
 export interface OutgoingMessage {
   readonly taskId: string;

@@ -1,4 +1,4 @@
-import type { Counter, Labels } from "../task/counters.ts";
+import type { Counter, Labels } from "../meter/counters.ts";
 
 export interface Meter {
   count(counter: Counter, labels: Labels, by?: number): void;

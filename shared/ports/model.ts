@@ -1,6 +1,6 @@
-import { PawlError } from "../task/errors.ts";
-import type { Json, JsonObject } from "../task/json.ts";
-import type { Usage } from "../task/prices.ts";
+import { PawlError } from "../errors/errors.ts";
+import type { Usage } from "../journal/prices.ts";
+import type { Json, JsonObject } from "../values/json.ts";
 
 /** One answer of a model, as the journal keeps it. */
 export interface Turn {

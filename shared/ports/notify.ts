@@ -1,4 +1,4 @@
-import type { Json } from "../task/json.ts";
+import type { Json } from "../values/json.ts";
 
 /** Something that a person should hear of. */
 export interface Notice {

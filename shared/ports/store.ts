@@ -1,7 +1,6 @@
-import type { Millis, Running, State, Task } from "../task/document.ts";
-import type { Head } from "../task/journal.ts";
-import type { Seal } from "../task/seal.ts";
-import type { SweptState } from "../task/sweep.ts";
+import type { Head } from "../journal/entries.ts";
+import type { Millis, Running, Seal, State, Task } from "../task/document.ts";
+import type { SweptState } from "../task/due.ts";
 
 /** Opaque: what a guarded write must have seen last. */
 export type Revision = string;

@@ -1,19 +1,4 @@
-import type { HistoryEntry, Task } from "./document.ts";
-
-/** What a task counts of itself, from its first write on. None of it ever goes down. */
-export interface Counts {
-  /** Of the document, by its events. */
-  readonly writes: number;
-  readonly retries: number;
-  readonly takeovers: number;
-  /** How often it became a dead letter. */
-  readonly failed: number;
-  readonly handOffs: number;
-  /** Sleeps, waits and doubts. */
-  readonly suspensions: number;
-  /** Journal entries that redrives from scratch left behind. */
-  readonly discarded: number;
-}
+import type { Counts, HistoryEntry, Task } from "./document.ts";
 
 export const NO_COUNTS: Counts = {
   writes: 0,

@@ -1,4 +1,4 @@
-import { NO_COST } from "./cost.ts";
+import { NO_COST } from "../journal/cost.ts";
 import { countsAfter } from "./counts.ts";
 import type { Dispatched, Failed, Millis, RawMessage, Running, Scheduled, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";

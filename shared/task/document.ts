@@ -1,8 +1,6 @@
-import type { Cost } from "./cost.ts";
-import type { Counts } from "./counts.ts";
-import type { ErrorCode } from "./errors.ts";
-import type { Json, JsonObject } from "./json.ts";
-import type { Seal } from "./seal.ts";
+import type { ErrorCode } from "../errors/errors.ts";
+import type { Cost } from "../journal/cost.ts";
+import type { Json, JsonObject } from "../values/json.ts";
 
 /** Milliseconds since the epoch. */
 export type Millis = number;
@@ -220,4 +218,29 @@ const OWN = new Set(
 /** The fields that every state has, without those of the state it is in. */
 export function common(task: Task): Common {
   return Object.fromEntries(Object.entries(task).filter(([field]) => !OWN.has(field))) as unknown as Common;
+}
+
+/** What shows that a document is as its last writer left it. */
+export interface Seal {
+  /** Of its content, its key and the seal before it. */
+  readonly own: string;
+  /** Of what this write replaced: none of the first. */
+  readonly before: string;
+  /** Of the write that it seals. A writer of a version without seals carries it along: what that one wrote has none. */
+  readonly stamp: string;
+}
+
+/** What a task counts of itself, from its first write on. None of it ever goes down. */
+export interface Counts {
+  /** Of the document, by its events. */
+  readonly writes: number;
+  readonly retries: number;
+  readonly takeovers: number;
+  /** How often it became a dead letter. */
+  readonly failed: number;
+  readonly handOffs: number;
+  /** Sleeps, waits and doubts. */
+  readonly suspensions: number;
+  /** Journal entries that redrives from scratch left behind. */
+  readonly discarded: number;
 }

@@ -1,6 +1,6 @@
+import type { Reached } from "../journal/entries.ts";
 import { common, type Running, type SettledAs, type Task } from "./document.ts";
 import type { Mark, TaskEvent } from "./events.ts";
-import type { Reached } from "./journal.ts";
 import { settle } from "./settled.ts";
 
 /** The sequence that carried it, if it is known, is explained: another will. */

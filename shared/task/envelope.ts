@@ -1,6 +1,6 @@
+import { PawlError } from "../errors/errors.ts";
+import { hashInput, isJsonObject, type Json, type JsonObject, parseJson } from "../values/json.ts";
 import type { Meta, Millis } from "./document.ts";
-import { PawlError } from "./errors.ts";
-import { hashInput, isJsonObject, type Json, type JsonObject, parseJson } from "./json.ts";
 import { isTaskId, type Queue, subjectPrefix } from "./names.ts";
 
 export const ENVELOPE_VERSION = 1;

@@ -1,6 +1,6 @@
+import type { Reached } from "../journal/entries.ts";
+import type { Json } from "../values/json.ts";
 import type { DuplicateLayer, Millis, SettledAs, TaskFailure } from "./document.ts";
-import type { Reached } from "./journal.ts";
-import type { Json } from "./json.ts";
 
 /** What happened, with what is needed to write it down. */
 export type TaskEvent =

@@ -1,4 +1,4 @@
-import { PawlError } from "./errors.ts";
+import { PawlError } from "../errors/errors.ts";
 
 /** Safe both as one NATS subject token and as a Firestore document id, which reserves `__…__` for itself. */
 const TASK_ID = /^(?!__.*__$)[A-Za-z0-9_-]{1,128}$/;

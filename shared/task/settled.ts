@@ -1,5 +1,5 @@
+import { sha256 } from "../values/json.ts";
 import type { Settlement, Task } from "./document.ts";
-import { sha256 } from "./json.ts";
 
 /** How many settlements stay in the document; older ones are paged out in full pages. */
 export const SETTLED_INLINE = 64;

@@ -1,9 +1,8 @@
-import type { Cost } from "./cost.ts";
+import { Unreadable } from "../errors/errors.ts";
+import type { Cost } from "../journal/cost.ts";
+import type { Head } from "../journal/entries.ts";
 import { NO_COUNTS } from "./counts.ts";
-import type { Common, State, Task } from "./document.ts";
-import { Unreadable } from "./errors.ts";
-import type { Head } from "./journal.ts";
-import type { Seal } from "./seal.ts";
+import type { Common, Seal, State, Task } from "./document.ts";
 
 /** Says what is wrong with a value, beginning with where in it: ".at is missing; it should be a time". */
 type Rule = (value: unknown) => string | undefined;

@@ -1,5 +1,5 @@
+import { takeoverWait } from "../settings/settings.ts";
 import type { Millis, Task } from "./document.ts";
-import { takeoverWait } from "./settings.ts";
 
 /** Clocks of machines that are well may be apart by so much. */
 const CLOCKS_APART = 5_000;

@@ -1,9 +1,9 @@
+import { PawlError } from "../errors/errors.ts";
+import { resolutionName } from "../journal/entries.ts";
 import { countsAfter, countsWithout, keptCounts } from "./counts.ts";
 import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
 import { closed, ended, explained, furthest, handedOff, suspended } from "./endings.ts";
-import { PawlError } from "./errors.ts";
 import type { Mark, TaskEvent } from "./events.ts";
-import { resolutionName } from "./journal.ts";
 import { settle } from "./settled.ts";
 import { successionWait } from "./succession.ts";
 import { type Transition, transitions } from "./table.ts";

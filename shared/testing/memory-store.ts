@@ -1,5 +1,5 @@
 import type { Stored, StoredHead, StoredRecord, TaskStore, WriteResult } from "../ports/store.ts";
-import { sweepAt } from "../task/sweep.ts";
+import { sweepAt } from "../task/due.ts";
 
 /** Documents in memory, guarded as everywhere: for one process, and only while it lives. */
 export function memoryStore(): TaskStore {

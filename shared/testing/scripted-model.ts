@@ -1,6 +1,6 @@
+import type { Usage } from "../journal/prices.ts";
 import type { Model, Turn, TurnRequest } from "../ports/model.ts";
-import type { Json, JsonObject } from "../task/json.ts";
-import type { Usage } from "../task/prices.ts";
+import type { Json, JsonObject } from "../values/json.ts";
 
 /** One answer of the model: a text, or what `asks` makes, or all of it by hand. */
 export type ScriptedTurn =

@@ -1,8 +1,7 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { messageOf } from "../task/errors.ts";
-import type { Env, Request, WebAgent } from "./access.ts";
-import { admission } from "./admit.ts";
+import { messageOf } from "../errors/errors.ts";
+import type { Env, Request, WebAgent } from "./authenticate.ts";
 import { addLive } from "./live.ts";
 import { addMetrics } from "./metrics.ts";
 import { openApi } from "./openapi.ts";
@@ -10,6 +9,7 @@ import { addOperations } from "./operations.ts";
 import { addPages } from "./pages/pages.ts";
 import { failed, problem } from "./problem.ts";
 import { addTasks } from "./tasks.ts";
+import { admission } from "./validate.ts";
 
 export interface AppOptions {
   /** The agents of this project. */

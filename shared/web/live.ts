@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
-import { type Followed, follow } from "../journey/follow.ts";
-import { messageOf } from "../task/errors.ts";
-import { type Env, need, type Request, taskFor } from "./access.ts";
+import { type Followed, follow } from "../dispatch/follow.ts";
+import { messageOf } from "../errors/errors.ts";
+import { type Env, need, type Request, taskFor } from "./authenticate.ts";
 import { problem } from "./problem.ts";
 
 /** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */

@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
-import { readCounts } from "../journey/meter.ts";
-import { agentQueues } from "../journey/queues.ts";
-import { counters, series } from "../task/counters.ts";
-import { type Env, mayUse, need, type WebAgent } from "./access.ts";
+import { agentQueues } from "../dispatch/queues.ts";
+import { counters, series } from "../meter/counters.ts";
+import { readCounts } from "../meter/meter.ts";
+import { type Env, mayUse, need, type WebAgent } from "./authenticate.ts";
 
 const gauges = {
   queue_pending: ["Tasks in a queue that wait to be taken.", "pending"],

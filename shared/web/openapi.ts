@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { answers, problemDetails } from "./answers.ts";
+import { answers, problemDetails } from "./responses.ts";
 import { bodies, queries } from "./schemas.ts";
 import type { Scope } from "./tokens.ts";
 

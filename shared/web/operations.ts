@@ -1,11 +1,11 @@
 import type { Hono } from "hono";
 import type * as z from "zod";
-import type { Deps } from "../journey/deps.ts";
-import { cancel, redrive, resolve, signal } from "../journey/operate.ts";
+import { cancel, redrive, resolve, signal } from "../dispatch/operate.ts";
+import type { Deps } from "../ports/deps.ts";
 import type { Task } from "../task/document.ts";
-import type { Json } from "../task/json.ts";
 import { approvalSignal } from "../task/signals.ts";
-import { type Env, need, taskFor } from "./access.ts";
+import type { Json } from "../values/json.ts";
+import { type Env, need, taskFor } from "./authenticate.ts";
 import { json, read } from "./read.ts";
 import { approvalName, bodies } from "./schemas.ts";
 

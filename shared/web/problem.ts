@@ -1,5 +1,5 @@
+import { type ErrorCode, errorKinds, isPawlError, messageOf } from "../errors/errors.ts";
 import type { Log } from "../ports/log.ts";
-import { type ErrorCode, errorKinds, isPawlError, messageOf } from "../task/errors.ts";
 
 /** Where an error is the caller's, or has a status of its own. Anything else is 503 if it may pass, and 500 if not. */
 const STATUS: Partial<Record<ErrorCode, number>> = {

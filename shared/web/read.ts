@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import { PawlError } from "../task/errors.ts";
-import { parseJson } from "../task/json.ts";
+import { PawlError } from "../errors/errors.ts";
+import { parseJson } from "../values/json.ts";
 
 /** A request's body; none is {}. */
 export async function json(request: globalThis.Request): Promise<unknown> {

@@ -1,11 +1,11 @@
 import type { Hono } from "hono";
 import * as z from "zod";
-import { submit } from "../journey/submit.ts";
+import { submit } from "../dispatch/submit.ts";
+import { isPawlError, PawlError } from "../errors/errors.ts";
 import type { TaskPage } from "../ports/store.ts";
 import type { Task } from "../task/document.ts";
-import { isPawlError, PawlError } from "../task/errors.ts";
-import { canonicalJson, type Json, type JsonObject, sha256 } from "../task/json.ts";
-import { type Env, mayUse, need, taskFor, type WebAgent } from "./access.ts";
+import { canonicalJson, type Json, type JsonObject, sha256 } from "../values/json.ts";
+import { type Env, mayUse, need, taskFor, type WebAgent } from "./authenticate.ts";
 import { problem } from "./problem.ts";
 import { json, read } from "./read.ts";
 import { bodies, queries } from "./schemas.ts";

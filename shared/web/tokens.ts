@@ -1,6 +1,6 @@
+import { PawlError } from "../errors/errors.ts";
 import type { TaskStore } from "../ports/store.ts";
-import { PawlError } from "../task/errors.ts";
-import { sha256 } from "../task/json.ts";
+import { sha256 } from "../values/json.ts";
 
 export const SCOPES = ["submit", "read", "operate"] as const;
 export type Scope = (typeof SCOPES)[number];

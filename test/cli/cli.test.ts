@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { next } from "../support/bus.ts";
 import { calm, observer } from "../support/observer.ts";
-import { AGENTS, CLI, notes, pawl, recordFile, startProcess } from "../support/runners.ts";
-import { type TestWorld, testNats, world } from "../support/stores.ts";
+import { next } from "../support/servers/bus.ts";
+import { AGENTS, CLI, notes, pawl, recordFile, startProcess } from "../support/servers/runners.ts";
+import { type TestWorld, testNats, world } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 let w: TestWorld;

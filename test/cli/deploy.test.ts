@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { CLI, ofThisRun } from "../support/runners.ts";
-import { testNats } from "../support/stores.ts";
+import { CLI, ofThisRun } from "../support/servers/runners.ts";
+import { testNats } from "../support/servers/stores.ts";
 
 let folder: string;
 beforeEach(() => {

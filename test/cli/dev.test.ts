@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { configFrom } from "../../functions/config.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { CLI, startProcess } from "../support/runners.ts";
-import { emulatorHost, hasEmulator, wired } from "../support/stores.ts";
+import { configFrom } from "../../functions/wiring/config.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { CLI, startProcess } from "../support/servers/runners.ts";
+import { emulatorHost, hasEmulator, wired } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
-import { until } from "../support/until.ts";
+import { until } from "../support/time/until.ts";
 
 const agents = tempAgents();
 

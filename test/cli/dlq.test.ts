@@ -2,13 +2,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import type { TaskPage } from "../../shared/ports/store.ts";
 import { findToken } from "../../shared/web/tokens.ts";
-import { raw } from "../support/raw.ts";
-import { pawl } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { raw } from "../support/servers/raw.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
 let nats: LocalNats;

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
-import { pawl } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
 const agents = tempAgents();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import type { Task } from "../../shared/task/document.ts";
-import { pawl } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 
 test("pawl reconcile explains, pawl report shows, and both say by their exit codes whether all is well", async () => {
   await using nats = await testNats();

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Wired, wire } from "../../functions/wire.node.ts";
+import { type Wired, wire } from "../../functions/wiring/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../../shared/task/names.ts";
-import { busOn, message, next } from "../support/bus.ts";
-import { cuttingProxy } from "../support/proxy.ts";
-import { testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { cuttingProxy } from "../support/faults/proxy.ts";
+import { busOn, message, next } from "../support/servers/bus.ts";
+import { testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

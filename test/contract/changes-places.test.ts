@@ -3,9 +3,9 @@ import { Kvm } from "@nats-io/kv";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import type { Found } from "../../shared/ports/store.ts";
-import { create, keysOf, named, newest, newTask, passFrom, rewrite } from "../support/changes.ts";
-import { raw } from "../support/raw.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import { create, keysOf, named, newest, newTask, passFrom, rewrite } from "../support/servers/changes.ts";
+import { raw } from "../support/servers/raw.ts";
+import { stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
-import { create, keysOf, manyAtOnce, named, newest, newTask, passFrom, rewrite } from "../support/changes.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import {
+  create,
+  keysOf,
+  manyAtOnce,
+  named,
+  newest,
+  newTask,
+  passFrom,
+  rewrite,
+} from "../support/servers/changes.ts";
+import { stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

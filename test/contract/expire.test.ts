@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { StoreKind } from "../../functions/config.ts";
+import type { StoreKind } from "../../functions/wiring/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { firestoreRest } from "../../shared/adapters/firestore-rest.ts";
-import { natsKv } from "../../shared/adapters/nats-kv.ts";
+import { firestoreRest } from "../../shared/adapters/firestore/rest.ts";
+import { natsKv } from "../../shared/adapters/kv/nats-kv.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
-import { hooked } from "../support/hooked.ts";
-import { everything, owning, whatIsLeft } from "../support/owned.ts";
-import { emulatorHost, stores, testNats, wired, world } from "../support/stores.ts";
+import { hooked } from "../support/faults/hooked.ts";
+import { everything, owning, whatIsLeft } from "../support/servers/owned.ts";
+import { emulatorHost, stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 const DAY = 86_400_000;
 /** When the tasks of a test have expired; and when a walk over them begins anew. */

@@ -1,15 +1,15 @@
 import { Kvm } from "@nats-io/kv";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { natsKv } from "../../shared/adapters/nats-kv.ts";
-import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { natsKv } from "../../shared/adapters/kv/nats-kv.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { later } from "../support/clocks.ts";
-import { hooked } from "../support/hooked.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { hooked } from "../support/faults/hooked.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { later } from "../support/time/clocks.ts";
 
 const AGENT = "a";
 /** Long enough for an entry that leads nowhere to be removed. */

@@ -1,8 +1,8 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
-import { busError, isRefusal } from "../../shared/adapters/nats-errors.ts";
-import { type Link, natsLink } from "../../shared/adapters/nats-link.ts";
+import { busError, isRefusal } from "../../shared/adapters/jetstream/nats-errors.ts";
+import { type Link, natsLink } from "../../shared/adapters/jetstream/nats-link.ts";
 
 const api = (err_code: number, code: number) => new JetStreamApiError({ err_code, code, description: "x" });
 

@@ -3,7 +3,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import { stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 /** What a page may hold: a Worker has 128 MB for everything, and a document is there as bytes, text and object. */
 const MOST = { firestore: 8_400_000, "firestore-rest": 8_400_000, "nats-kv": 16_400_000 };

@@ -1,14 +1,14 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type StoreKind, storeIdentity } from "../../functions/config.ts";
-import type { Wired } from "../../functions/wire.node.ts";
+import { type StoreKind, storeIdentity } from "../../functions/wiring/config.ts";
+import type { Wired } from "../../functions/wiring/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
+import { makeSettings } from "../../shared/settings/settings.ts";
 import { consumerName, streamName, subjectPrefix } from "../../shared/task/names.ts";
-import { makeSettings } from "../../shared/task/settings.ts";
-import { busOn, message, next } from "../support/bus.ts";
-import { testNats } from "../support/stores.ts";
+import { busOn, message, next } from "../support/servers/bus.ts";
+import { testNats } from "../support/servers/stores.ts";
 
 /** The same queues, for a deployment that has its documents elsewhere. */
 const otherBus = ({ nc, settings }: Wired) => jetstreamBus(nc, settings, "firestore:shop:pawl");

@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { emptyHead } from "../../shared/journal/entries.ts";
+import { DOCUMENT_LIMIT } from "../../shared/settings/settings.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Scheduled, Task } from "../../shared/task/document.ts";
-import { emptyHead } from "../../shared/task/journal.ts";
-import { hashInput, type JsonObject } from "../../shared/task/json.ts";
-import { DOCUMENT_LIMIT } from "../../shared/task/settings.ts";
-import type { SweptState } from "../../shared/task/sweep.ts";
+import type { SweptState } from "../../shared/task/due.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { freeze } from "../support/freeze.ts";
-import { emulatorHost, stores, testNats, wired, world } from "../support/stores.ts";
+import { hashInput, type JsonObject } from "../../shared/values/json.ts";
+import { freeze } from "../support/faults/freeze.ts";
+import { emulatorHost, stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 const mark = () => ({ now: Date.now(), stamp: randomUUID(), by: "test" });
 

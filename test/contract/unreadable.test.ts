@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import { emptyHead } from "../../shared/journal/entries.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
-import { emptyHead } from "../../shared/task/journal.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { raw } from "../support/raw.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
+import { raw } from "../support/servers/raw.ts";
+import { stores, testNats, wired, world } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { routes } from "../../shared/web/openapi.ts";
 import { revokeToken } from "../../shared/web/tokens.ts";
-import { ALL, apiStage } from "../support/api.ts";
-import { testNats } from "../support/stores.ts";
+import { ALL, apiStage } from "../support/http/api.ts";
+import { testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { createToken } from "../../shared/web/tokens.ts";
-import { ALL, apiStage } from "../support/api.ts";
-import { later } from "../support/clocks.ts";
-import { builds, deploy, varsOf } from "../support/platforms.ts";
-import { raw } from "../support/raw.ts";
-import { stores, testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { ALL, apiStage } from "../support/http/api.ts";
+import { builds, deploy, varsOf } from "../support/servers/platforms.ts";
+import { raw } from "../support/servers/raw.ts";
+import { stores, testNats, wired, world } from "../support/servers/stores.ts";
+import { later } from "../support/time/clocks.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { buildFunction } from "../../infra/build/build.ts";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { builds } from "../support/platforms.ts";
-import { CLI, startProcess } from "../support/runners.ts";
+import { builds } from "../support/servers/platforms.ts";
+import { CLI, startProcess } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
 const out = builds();
@@ -24,7 +24,7 @@ test.each(TARGETS)(
     expect(ours).toEqual(["test/support/agents/walker.ts"]);
     expect(inputs.filter((path) => path.startsWith("infra/"))).toEqual([]);
     const map = JSON.parse(readFileSync(`${file}.map`, "utf8")) as { sources: string[] };
-    expect(map.sources.some((source) => source.endsWith("shared/journey/claim.ts"))).toBe(true);
+    expect(map.sources.some((source) => source.endsWith("shared/runner/claim.ts"))).toBe(true);
     expect(readFileSync(file, "utf8")).toMatch(/sourceMappingURL=index.js.map\s*$/);
     expect(gzip).toBeLessThan(bytes);
     expect(gzip).toBeLessThan(180 * 1024);

@@ -1,15 +1,15 @@
 import { afterAll, expect, test } from "vitest";
 import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { readReport } from "../../shared/journey/reports.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import { readReport } from "../../shared/reconcile/books/reports.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
-import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { builds, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const out = builds();
 afterAll(() => out[Symbol.dispose]());

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { errorKinds, PawlError } from "../../shared/task/errors.ts";
+import { errorKinds, PawlError } from "../../shared/errors/errors.ts";
 import { SCOPES, type Scope } from "../../shared/web/tokens.ts";
-import { ALL } from "../support/api.ts";
-import { type Schema, valuesOf } from "../support/json-schema.ts";
-import { stores, testNats } from "../support/stores.ts";
-import { type Answer, type Asked, webStage } from "../support/web.ts";
+import { ALL } from "../support/http/api.ts";
+import { type Schema, valuesOf } from "../support/http/json-schema.ts";
+import { type Answer, type Asked, webStage } from "../support/http/web.ts";
+import { stores, testNats } from "../support/servers/stores.ts";
 
 type Content = Record<string, { schema: Schema }>;
 interface Operation {

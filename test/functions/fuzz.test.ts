@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { StoreKind } from "../../functions/config.ts";
+import type { StoreKind } from "../../functions/wiring/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import type { AgentContext } from "../../shared/agent.ts";
-import { ALL } from "../support/api.ts";
 import { agentOf } from "../support/bench.ts";
-import { stores, testNats } from "../support/stores.ts";
-import { type Answer, webStage } from "../support/web.ts";
-import { requests, type Wild } from "../support/wild.ts";
+import { requests, type Wild } from "../support/faults/wild.ts";
+import { ALL } from "../support/http/api.ts";
+import { type Answer, webStage } from "../support/http/web.ts";
+import { stores, testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 const rejections: unknown[] = [];

@@ -2,16 +2,16 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { configFrom } from "../../functions/config.ts";
+import { configFrom } from "../../functions/wiring/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import type { JsonObject } from "../../shared/task/json.ts";
 import { jsonSchemaOf } from "../../shared/tool.ts";
+import type { JsonObject } from "../../shared/values/json.ts";
 import { createApp } from "../../shared/web/app.ts";
 import { rateLimiter } from "../../shared/web/limit.ts";
-import { ALL } from "../support/api.ts";
-import { testNats } from "../support/stores.ts";
-import { until } from "../support/until.ts";
-import { read, webStage } from "../support/web.ts";
+import { ALL } from "../support/http/api.ts";
+import { read, webStage } from "../support/http/web.ts";
+import { testNats } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -1,15 +1,15 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TARGETS, type Target } from "../../infra/build/targets.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { serve } from "../../shared/journey/serve.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { serve } from "../../shared/runner/serve.ts";
 import { createToken } from "../../shared/web/tokens.ts";
-import { ALL } from "../support/api.ts";
 import { agentOf } from "../support/bench.ts";
-import { builds, deploy, varsOf } from "../support/platforms.ts";
-import { follow } from "../support/sse.ts";
-import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { ALL } from "../support/http/api.ts";
+import { follow } from "../support/http/sse.ts";
+import { builds, deploy, varsOf } from "../support/servers/platforms.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const out = builds();
 const built = new Map<Target, Awaited<ReturnType<typeof out.build>>>();

@@ -3,16 +3,16 @@ import { startModel, text } from "../../infra/local/model.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { anthropic } from "../../shared/adapters/anthropic.ts";
 import type { AgentContext } from "../../shared/agent.ts";
-import { redrive } from "../../shared/journey/operate.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { redrive } from "../../shared/dispatch/operate.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import { isFinal } from "../../shared/task/table.ts";
-import { ALL } from "../support/api.ts";
-import { MODEL } from "../support/asking.ts";
 import { agentOf } from "../support/bench.ts";
-import { follow, wordOf } from "../support/sse.ts";
-import { stores, testNats } from "../support/stores.ts";
-import { until } from "../support/until.ts";
-import { webStage } from "../support/web.ts";
+import { ALL } from "../support/http/api.ts";
+import { MODEL } from "../support/http/asking.ts";
+import { follow, wordOf } from "../support/http/sse.ts";
+import { webStage } from "../support/http/web.ts";
+import { stores, testNats } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Built } from "../../infra/build/build.ts";
 import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import type { JsonObject } from "../../shared/task/json.ts";
-import type { Settings } from "../../shared/task/settings.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import type { Settings } from "../../shared/settings/settings.ts";
+import type { JsonObject } from "../../shared/values/json.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, SECRET, varsOf, witness } from "../support/platforms.ts";
-import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { builds, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
+import { hasEmulator, testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 /** As deployed: on Workers this store is reached by REST, on Cloud Run by gRPC. */
 const STORE = hasEmulator ? "firestore" : "nats-kv";

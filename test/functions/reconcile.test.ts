@@ -1,15 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { reconcile } from "../../shared/journey/reconcile-report.ts";
-import { readLedger } from "../../shared/journey/reports.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { writers } from "../../shared/report/writers.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { readLedger } from "../../shared/reconcile/books/reports.ts";
+import { writers } from "../../shared/reconcile/page/writers.ts";
+import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, varsOf } from "../support/platforms.ts";
-import { testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { builds, deploy, post, varsOf } from "../support/servers/platforms.ts";
+import { testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const out = builds();
 afterAll(() => out[Symbol.dispose]());

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from "vitest";
 import { startModel } from "../../infra/local/model.ts";
-import { queueOf } from "../../shared/journey/dispatch.ts";
-import { readJournal } from "../../shared/journey/journal.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { lost } from "../../shared/task/ledger.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { readJournal } from "../../shared/journal/journal.ts";
+import { lost } from "../../shared/journal/ledger.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, varsOf } from "../support/platforms.ts";
-import { hasEmulator, testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { builds, deploy, post, varsOf } from "../support/servers/platforms.ts";
+import { hasEmulator, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const out = builds();
 afterAll(() => out[Symbol.dispose]());

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { createToken } from "../../shared/web/tokens.ts";
-import { ALL } from "../support/api.ts";
-import { builds, type Deployed, deploy, varsOf } from "../support/platforms.ts";
-import { testNats, wired, world } from "../support/stores.ts";
+import { ALL } from "../support/http/api.ts";
+import { builds, type Deployed, deploy, varsOf } from "../support/servers/platforms.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

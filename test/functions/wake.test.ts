@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { waker } from "../../functions/wake.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { waker } from "../../functions/wiring/wake.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
-import { later } from "../support/clocks.ts";
-import { serveHttp } from "../support/http.ts";
-import { testNats, wired } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { serveHttp } from "../support/http/http.ts";
+import { testNats, wired } from "../support/servers/stores.ts";
+import { later } from "../support/time/clocks.ts";
+import { until } from "../support/time/until.ts";
 
 const runSecret = "a-secret-of-the-tests";
 

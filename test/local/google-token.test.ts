@@ -1,8 +1,8 @@
 import { createVerify, generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { firestoreRest } from "../../shared/adapters/firestore-rest.ts";
-import { parseServiceAccount, serviceAccountToken } from "../../shared/adapters/google-token.ts";
+import { parseServiceAccount, serviceAccountToken } from "../../shared/adapters/firestore/google-token.ts";
+import { firestoreRest } from "../../shared/adapters/firestore/rest.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const private_key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();

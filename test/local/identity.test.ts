@@ -3,13 +3,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
-import { wire } from "../../functions/wire.node.ts";
+import { wire } from "../../functions/wiring/wire.node.ts";
 import { startNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import { serve } from "../../shared/journey/serve.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { credentials } from "../support/nats-jwt.ts";
-import { world } from "../support/stores.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { serve } from "../../shared/runner/serve.ts";
+import { credentials } from "../support/servers/nats-jwt.ts";
+import { world } from "../support/servers/stores.ts";
 
 const binary = inject("natsServer");
 

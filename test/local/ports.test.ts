@@ -7,9 +7,9 @@ import { startEmulator } from "../../infra/local/emulator.ts";
 import { startGcpFunction } from "../../infra/local/functions-framework.ts";
 import { freePort } from "../../infra/local/ports.ts";
 import { startWorkerd } from "../../infra/local/workerd.ts";
-import { builds, varsOf } from "../support/platforms.ts";
-import { startProcess } from "../support/runners.ts";
-import { hasEmulator, testNats, world } from "../support/stores.ts";
+import { builds, varsOf } from "../support/servers/platforms.ts";
+import { startProcess } from "../support/servers/runners.ts";
+import { hasEmulator, testNats, world } from "../support/servers/stores.ts";
 
 /** Somebody else's server, which answers everybody, on any port or on this one. */
 async function stranger(port = 0) {

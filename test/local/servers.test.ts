@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, inject, test } from "vitest";
 import { findJar, startEmulator } from "../../infra/local/emulator.ts";
 import { findNatsServer } from "../../infra/local/find-nats.ts";
-import { startProcess } from "../support/runners.ts";
-import { until } from "../support/until.ts";
+import { startProcess } from "../support/servers/runners.ts";
+import { until } from "../support/time/until.ts";
 
 const binary = inject("natsServer");
 

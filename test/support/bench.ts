@@ -1,15 +1,15 @@
-import type { StoreKind } from "../../functions/config.ts";
-import type { Wired } from "../../functions/wire.node.ts";
+import type { StoreKind } from "../../functions/wiring/config.ts";
+import type { Wired } from "../../functions/wiring/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type Agent, type AgentContext, defineAgent, type Limits } from "../../shared/agent.ts";
-import { serve, type Tally } from "../../shared/journey/serve.ts";
-import { type Submission, type Submitted, submit } from "../../shared/journey/submit.ts";
+import { type Submission, type Submitted, submit } from "../../shared/dispatch/submit.ts";
+import { serve, type Tally } from "../../shared/runner/serve.ts";
+import type { Settings } from "../../shared/settings/settings.ts";
 import type { Task } from "../../shared/task/document.ts";
-import type { JsonObject } from "../../shared/task/json.ts";
 import type { Queue } from "../../shared/task/names.ts";
-import type { Settings } from "../../shared/task/settings.ts";
-import { type Logged, type TestWorld, wired, world } from "./stores.ts";
-import { patiently } from "./until.ts";
+import type { JsonObject } from "../../shared/values/json.ts";
+import { type Logged, type TestWorld, wired, world } from "./servers/stores.ts";
+import { patiently } from "./time/until.ts";
 
 export const AGENT = "tested";
 

@@ -1,4 +1,4 @@
-import type { Note } from "./runners.ts";
+import type { Note } from "./servers/runners.ts";
 
 export interface Execution {
   readonly id: string;

@@ -1,11 +1,11 @@
-import { storeIdentity } from "../../functions/config.ts";
-import type { Wired } from "../../functions/wire.node.ts";
-import { jetstreamBus } from "../../shared/adapters/jetstream.ts";
+import { storeIdentity } from "../../functions/wiring/config.ts";
+import type { Wired } from "../../functions/wiring/wire.node.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
 import type { Bus } from "../../shared/ports/bus.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { defaults } from "../../shared/task/settings.ts";
-import { type Logged, type TestWorld, wired, worldOf } from "./stores.ts";
-import { patiently } from "./until.ts";
+import { defaults } from "../../shared/settings/settings.ts";
+import { type Logged, type TestWorld, wired, worldOf } from "./servers/stores.ts";
+import { patiently } from "./time/until.ts";
 
 const PATIENT = 15_000;
 

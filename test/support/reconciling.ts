@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import type { Wired } from "../../functions/wire.node.ts";
-import { reconcile } from "../../shared/journey/reconcile-report.ts";
-import type { Reconciled } from "../../shared/journey/reconcile-write.ts";
+import type { Wired } from "../../functions/wiring/wire.node.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { writers } from "../../shared/report/writers.ts";
+import { writers } from "../../shared/reconcile/page/writers.ts";
+import { reconcile } from "../../shared/reconcile/reconcile.ts";
+import type { Reconciled } from "../../shared/reconcile/write.ts";
 import type { Bench } from "./bench.ts";
-import { later } from "./clocks.ts";
+import { later } from "./time/clocks.ts";
 
 /** A whole reconciliation. */
 export async function reconciled(

@@ -1,7 +1,7 @@
-import type { Finding, FindingName } from "../../shared/task/findings.ts";
-import { NO_FINDINGS } from "../../shared/task/found.ts";
-import type { Report } from "../../shared/task/report.ts";
-import { NO_TALLY, type Tally } from "../../shared/task/tally.ts";
+import type { Report } from "../../shared/reconcile/figures/report.ts";
+import { NO_TALLY, type Tally } from "../../shared/reconcile/figures/tally.ts";
+import type { Finding, FindingName } from "../../shared/reconcile/findings/findings.ts";
+import { NO_FINDINGS } from "../../shared/reconcile/findings/found.ts";
 
 export const tally = (more: Partial<Tally>): Tally => ({ ...NO_TALLY, ...more });
 

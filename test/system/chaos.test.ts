@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { executions, overlaps } from "../support/executions.ts";
-import { freeze } from "../support/freeze.ts";
+import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
-import { notes, pawl, type Runner, recordFile } from "../support/runners.ts";
-import { testNats, world } from "../support/stores.ts";
-import { allCompleted } from "../support/until.ts";
+import { notes, pawl, type Runner, recordFile } from "../support/servers/runners.ts";
+import { testNats, world } from "../support/servers/stores.ts";
+import { allCompleted } from "../support/time/until.ts";
 
 const TASKS = 500;
 const RUNNERS = 8;

@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, inject, test } from "vitest";
 import { judge } from "../../infra/demo/verdict.ts";
-import { startProcess } from "../support/runners.ts";
-import { emulatorHost, hasEmulator } from "../support/stores.ts";
+import { startProcess } from "../support/servers/runners.ts";
+import { emulatorHost, hasEmulator } from "../support/servers/stores.ts";
 
 const demo = fileURLToPath(new URL("../../infra/demo/demo.ts", import.meta.url));
 

@@ -1,14 +1,14 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
-import { wire } from "../../functions/wire.node.ts";
+import { wire } from "../../functions/wiring/wire.node.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import { buryGivenUp } from "../../shared/journey/advisories.ts";
-import { serve } from "../../shared/journey/serve.ts";
+import { buryGivenUp } from "../../shared/dispatch/advisories.ts";
+import { serve } from "../../shared/runner/serve.ts";
 import { consumerName, type Queue, streamName } from "../../shared/task/names.ts";
 import { AGENT, bench, untilAborted } from "../support/bench.ts";
-import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const consumerOf = async (jsm: JetStreamManager, queue: Queue) =>
   (await jsm.consumers.info(streamName(queue), consumerName(queue))).config;

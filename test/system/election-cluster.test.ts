@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { wire } from "../../functions/wire.node.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { wire } from "../../functions/wiring/wire.node.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { startCluster } from "../support/cluster.ts";
-import { wired, world } from "../support/stores.ts";
+import { startCluster } from "../support/servers/cluster.ts";
+import { wired, world } from "../support/servers/stores.ts";
 
 test("submits go on while three servers choose new leaders, and who connects then waits", async () => {
   await using cluster = await startCluster();

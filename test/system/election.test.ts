@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { type Wired, wire } from "../../functions/wire.node.ts";
+import { type Wired, wire } from "../../functions/wiring/wire.node.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import type { Deps } from "../../shared/journey/deps.ts";
-import { ensureQueue } from "../../shared/journey/dispatch.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { ensureQueue } from "../../shared/dispatch/dispatch.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { message } from "../support/bus.ts";
-import { cuttingProxy } from "../support/proxy.ts";
-import { type Logged, testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { cuttingProxy } from "../support/faults/proxy.ts";
+import { message } from "../support/servers/bus.ts";
+import { type Logged, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 /**
  * What a client sees of an R3 cluster that is choosing a leader: requests that nobody answers, from a server that says

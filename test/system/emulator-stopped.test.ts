@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { startEmulator } from "../../infra/local/emulator.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { timing } from "../../shared/task/settings.ts";
-import { freeze } from "../support/freeze.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { timing } from "../../shared/settings/settings.ts";
+import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
-import { holdHandlers, letHandlersGo, notes, pawl, recordFile } from "../support/runners.ts";
-import { hasEmulator, testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { holdHandlers, letHandlersGo, notes, pawl, recordFile } from "../support/servers/runners.ts";
+import { hasEmulator, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

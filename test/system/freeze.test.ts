@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { hearWords } from "../support/acks.ts";
-import { freeze } from "../support/freeze.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
-import { holdHandlers, letHandlersGo, notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
-import { stores, testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { hearWords } from "../support/servers/acks.ts";
+import {
+  holdHandlers,
+  letHandlersGo,
+  notes,
+  pausedRunner,
+  pawl,
+  recordFile,
+} from "../support/servers/runners.ts";
+import { stores, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { agentOf, bench } from "../support/bench.ts";
-import { disturbed } from "../support/disturb.ts";
+import { disturbed } from "../support/faults/disturb.ts";
 import { observer } from "../support/observer.ts";
-import { notes, pawl, recordFile } from "../support/runners.ts";
-import { testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { notes, pawl, recordFile } from "../support/servers/runners.ts";
+import { testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { observer } from "../support/observer.ts";
-import { holdHandlers, letHandlersGo, notes, pausedRunner, pawl, recordFile } from "../support/runners.ts";
-import { stores, testNats, world } from "../support/stores.ts";
+import {
+  holdHandlers,
+  letHandlersGo,
+  notes,
+  pausedRunner,
+  pawl,
+  recordFile,
+} from "../support/servers/runners.ts";
+import { stores, testNats, world } from "../support/servers/stores.ts";
 
 /**
  * What is left of a task whose runner was killed with SIGKILL at each boundary, after the next runner came.

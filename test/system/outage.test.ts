@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../../shared/agent.ts";
-import { serve } from "../../shared/journey/serve.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
+import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/proxy.ts";
-import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { cuttingProxy } from "../support/faults/proxy.ts";
+import { emulatorHost, hasEmulator, testNats, wired } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

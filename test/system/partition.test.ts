@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { agentOf, bench } from "../support/bench.ts";
-import { type Cluster, type ClusterNode, startCluster } from "../support/cluster.ts";
 import { executions, overlaps } from "../support/executions.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { notes, pawl, recordFile } from "../support/runners.ts";
-import { type TestWorld, wired, world } from "../support/stores.ts";
-import { allCompleted, until } from "../support/until.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../support/servers/cluster.ts";
+import { notes, pawl, recordFile } from "../support/servers/runners.ts";
+import { type TestWorld, wired, world } from "../support/servers/stores.ts";
+import { allCompleted, until } from "../support/time/until.ts";
 
 let cluster: Cluster;
 beforeAll(async () => {

@@ -1,20 +1,20 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Config, StoreKind } from "../../functions/config.ts";
+import type { Config, StoreKind } from "../../functions/wiring/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import type { Deps } from "../../shared/journey/deps.ts";
-import { readCounts } from "../../shared/journey/meter.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { dispatchDue } from "../../shared/journey/sweep.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import { readCounts } from "../../shared/meter/meter.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
+import { ORPHAN_AFTER } from "../../shared/task/due.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { ORPHAN_AFTER } from "../../shared/task/sweep.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { later } from "../support/clocks.ts";
-import { type CuttingProxy, cuttingProxy } from "../support/proxy.ts";
-import { emulatorHost, hasEmulator, testNats, wired } from "../support/stores.ts";
-import { patiently } from "../support/until.ts";
+import { type CuttingProxy, cuttingProxy } from "../support/faults/proxy.ts";
+import { emulatorHost, hasEmulator, testNats, wired } from "../support/servers/stores.ts";
+import { later } from "../support/time/clocks.ts";
+import { patiently } from "../support/time/until.ts";
 
 /** One dispatch is three steps, and each of them can fail: the write before, the publish, the write that takes it back. */
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { submit } from "../../shared/journey/submit.ts";
-import { notes, pawl, recordFile } from "../support/runners.ts";
-import { hasEmulator, testNats, wired, world } from "../support/stores.ts";
-import { allCompleted, until } from "../support/until.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { notes, pawl, recordFile } from "../support/servers/runners.ts";
+import { hasEmulator, testNats, wired, world } from "../support/servers/stores.ts";
+import { allCompleted, until } from "../support/time/until.ts";
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

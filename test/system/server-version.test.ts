@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { workerJob } from "../../functions/worker.ts";
-import { isEnough } from "../../shared/adapters/nats-version.ts";
+import { workerJob } from "../../functions/wiring/worker.ts";
+import { isEnough } from "../../shared/adapters/jetstream/nats-version.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import { serve } from "../../shared/journey/serve.ts";
-import { submit } from "../../shared/journey/submit.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/proxy.ts";
-import { pawl } from "../support/runners.ts";
-import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { cuttingProxy } from "../support/faults/proxy.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 /** As long as the real one, so that it fits a WebSocket's frame too. */
 const old = (info: string) =>

@@ -3,16 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NatsConnection, Status } from "@nats-io/nats-core";
 import { afterEach, expect, test, vi } from "vitest";
-import { watchNats } from "../../functions/watch.ts";
+import { watchNats } from "../../functions/wiring/watch.ts";
 import { defineAgent } from "../../shared/agent.ts";
-import type { Deps } from "../../shared/journey/deps.ts";
-import { submit } from "../../shared/journey/submit.ts";
-import { readThrough } from "../../shared/journey/write.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
+import { readThrough } from "../../shared/retry/guarded-write.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { pawl } from "../support/runners.ts";
-import { type Logged, testNats, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { type Logged, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 afterEach(() => void vi.useRealTimers());
 

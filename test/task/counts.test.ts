@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { COUNTED, countedOf } from "../../shared/task/counted.ts";
+import { COUNTED, countedOf } from "../../shared/reconcile/figures/counted.ts";
 import { countsOf, NO_COUNTS } from "../../shared/task/counts.ts";
 import { deadLetter, scheduled } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { always, arbitrary, envelope, error, fresh, mark, walk } from "../support/walks.ts";
+import { always, arbitrary, envelope, error, fresh, mark, walk } from "../support/faults/walks.ts";
 
 describe("what a task counts of itself", () => {
   const long = fc.array(arbitrary, { minLength: 150, maxLength: 400 });

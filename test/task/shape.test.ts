@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { Unreadable } from "../../shared/errors/errors.ts";
+import { type Entry, emptyHead, extended } from "../../shared/journal/entries.ts";
 import { adopted, deadLetter, scheduled, submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
-import { Unreadable } from "../../shared/task/errors.ts";
-import { type Entry, emptyHead, extended } from "../../shared/task/journal.ts";
 import { readHead, readTask } from "../../shared/task/shape.ts";
 import { states } from "../../shared/task/table.ts";
 import { apply } from "../../shared/task/transitions.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { State, Task } from "../../shared/task/document.ts";
 import { isFinal, transitions } from "../../shared/task/table.ts";
 import { apply } from "../../shared/task/transitions.ts";
-import { always, arbitrary, fresh, mark } from "../support/walks.ts";
+import { always, arbitrary, fresh, mark } from "../support/faults/walks.ts";
 
 const FIELDS: Record<State, readonly string[]> = {
   scheduled: ["dueAt"],

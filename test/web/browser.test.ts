@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROOT } from "../../infra/build/targets.ts";
 import { findChromium } from "../../infra/local/find-chromium.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { signal } from "../../shared/journey/operate.ts";
-import { barriers, launch, visit, widthOf } from "../support/browser.ts";
-import { type Dashboard, dashboard, furnish } from "../support/dashboard.ts";
-import { testNats } from "../support/stores.ts";
+import { signal } from "../../shared/dispatch/operate.ts";
+import { barriers, launch, visit, widthOf } from "../support/http/browser.ts";
+import { type Dashboard, dashboard, furnish } from "../support/http/dashboard.ts";
+import { testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 let d: Dashboard;

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Wired } from "../../functions/wire.node.ts";
+import type { Wired } from "../../functions/wiring/wire.node.ts";
 import { TARGETS } from "../../infra/build/targets.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { openJournal } from "../../shared/journey/journal.ts";
+import type { Entry } from "../../shared/journal/entries.ts";
+import { openJournal } from "../../shared/journal/journal.ts";
 import { submitted } from "../../shared/task/create.ts";
 import type { Running, Task } from "../../shared/task/document.ts";
 import type { Envelope } from "../../shared/task/envelope.ts";
-import type { Entry } from "../../shared/task/journal.ts";
 import { createToken } from "../../shared/web/tokens.ts";
-import { ALL } from "../support/api.ts";
 import { agentOf } from "../support/bench.ts";
-import { HOSTILE } from "../support/dashboard.ts";
-import { counting, pagesStage } from "../support/pages.ts";
-import { builds, deploy, varsOf } from "../support/platforms.ts";
-import { testNats, wired, world } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { ALL } from "../support/http/api.ts";
+import { HOSTILE } from "../support/http/dashboard.ts";
+import { counting, pagesStage } from "../support/http/pages.ts";
+import { builds, deploy, varsOf } from "../support/servers/platforms.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type AgentContext, Fatal } from "../../shared/agent.ts";
 import { agentOf } from "../support/bench.ts";
-import { pagesStage } from "../support/pages.ts";
-import { testNats } from "../support/stores.ts";
-import { until } from "../support/until.ts";
+import { pagesStage } from "../support/http/pages.ts";
+import { testNats } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { PawlError } from "../../shared/task/errors.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import { revokeToken } from "../../shared/web/tokens.ts";
-import { pagesStage, type Seen } from "../support/pages.ts";
-import { testNats } from "../support/stores.ts";
+import { pagesStage, type Seen } from "../support/http/pages.ts";
+import { testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {

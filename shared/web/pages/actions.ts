@@ -1,18 +1,17 @@
 import type { Hono } from "hono";
-import type { Deps } from "../../journey/deps.ts";
-import { cancel, type Resolution, redrive, resolve, signal } from "../../journey/operate.ts";
+import { cancel, type Resolution, redrive, resolve, signal } from "../../dispatch/operate.ts";
+import { isPawlError, PawlError } from "../../errors/errors.ts";
+import type { Deps } from "../../ports/deps.ts";
 import type { Task } from "../../task/document.ts";
-import { isPawlError, PawlError } from "../../task/errors.ts";
-import { canonicalJson, type Json, parseJson } from "../../task/json.ts";
-import { questionOf } from "../../task/question.ts";
-import { approvalSignal } from "../../task/signals.ts";
-import { type Env, need, taskFor } from "../access.ts";
+import { approvalSignal, questionOf } from "../../task/signals.ts";
+import { canonicalJson, type Json, parseJson } from "../../values/json.ts";
+import { type Env, need, taskFor } from "../authenticate.ts";
+import { fields } from "../frame/fields.ts";
+import type { Done } from "../frame/forms.ts";
+import { showWrong } from "../frame/layout.ts";
+import { taskPath } from "../frame/text.ts";
 import { read } from "../read.ts";
 import { bodies } from "../schemas.ts";
-import { fields } from "./fields.ts";
-import type { Done } from "./forms.ts";
-import { showWrong } from "./layout.ts";
-import { taskPath } from "./text.ts";
 
 interface Asked {
   readonly deps: Deps;

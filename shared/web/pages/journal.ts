@@ -1,7 +1,7 @@
-import type { Deps } from "../../journey/deps.ts";
-import type { Cost } from "../../task/cost.ts";
+import type { Cost } from "../../journal/cost.ts";
+import type { CallKind, Entry, Head, Kept } from "../../journal/entries.ts";
+import type { Deps } from "../../ports/deps.ts";
 import type { Millis, Task } from "../../task/document.ts";
-import type { CallKind, Entry, Head, Kept } from "../../task/journal.ts";
 
 /** However long a journal is, a page of the dashboard reads its newest entries and so many pages before them. */
 const MOST_PAGES = 2;

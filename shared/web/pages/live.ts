@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { Env, Request } from "../access.ts";
+import type { Env, Request } from "../authenticate.ts";
 import { eventStream, taskEvents } from "../live.ts";
 
 /** However much happens, a page is told once in this time. */

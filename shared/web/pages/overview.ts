@@ -1,15 +1,26 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
-import { type AgentQueues, agentQueues } from "../../journey/queues.ts";
+import { type AgentQueues, agentQueues } from "../../dispatch/queues.ts";
 import type { TaskPage } from "../../ports/store.ts";
 import type { Millis, State, Task } from "../../task/document.ts";
-import { dollars } from "../../task/dollars.ts";
-import { sayDuration } from "../../task/duration.ts";
-import { type Env, mayUse, type WebAgent } from "../access.ts";
+import { dollars } from "../../values/dollars.ts";
+import { sayDuration } from "../../values/duration.ts";
+import { type Env, mayUse, type WebAgent } from "../authenticate.ts";
+import { show } from "../frame/layout.ts";
+import {
+  badge,
+  type Html,
+  heads,
+  line,
+  number,
+  part,
+  stateNames,
+  table,
+  taskPath,
+  time,
+} from "../frame/text.ts";
 import { list } from "../tasks.ts";
-import { show } from "./layout.ts";
-import { remembered } from "./remember.ts";
-import { badge, type Html, heads, line, number, part, stateNames, table, taskPath, time } from "./text.ts";
+import { remembered } from "./cache.ts";
 
 /** Of each state so many are counted, and then it is "more than". */
 const COUNTED = 20;

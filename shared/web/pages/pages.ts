@@ -1,17 +1,18 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { type Env, need, type Request, type WebAgent } from "../access.ts";
-import type { Admit } from "../admit.ts";
+import { type Env, need, type Request, type WebAgent } from "../authenticate.ts";
+import { addAssets } from "../frame/assets.ts";
+import { fields } from "../frame/fields.ts";
+import { guardHeaders } from "../frame/headers.ts";
+import { type Status, show, showWrong } from "../frame/layout.ts";
+import { loginForm } from "../frame/login.ts";
+import { endSession, isFormKey, isOwnForm, sessionToken, startSession } from "../frame/session.ts";
 import { failed } from "../problem.ts";
+import type { Admit } from "../validate.ts";
 import { addActions } from "./actions.ts";
-import { addAssets } from "./assets.ts";
-import { fields } from "./fields.ts";
-import { guardHeaders, type Status, show, showWrong } from "./layout.ts";
 import { addLivePages } from "./live.ts";
-import { loginForm } from "./login.ts";
 import { addOverview } from "./overview.ts";
 import { addReports } from "./reports.ts";
-import { endSession, isFormKey, isOwnForm, sessionToken, startSession } from "./session.ts";
 import { addTaskPage } from "./task.ts";
 import { addTaskLists } from "./tasks.ts";
 

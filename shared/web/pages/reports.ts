@@ -1,12 +1,13 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
-import { type Listed, levelOf, listReports, readReport } from "../../journey/reports.ts";
+import { PawlError } from "../../errors/errors.ts";
+import { type Listed, levelOf, listReports, readReport } from "../../reconcile/books/reports.ts";
+import type { Level } from "../../reconcile/figures/report.ts";
 import type { State } from "../../task/document.ts";
-import { PawlError } from "../../task/errors.ts";
-import type { Level } from "../../task/report.ts";
-import { type Env, need, type Request } from "../access.ts";
-import { FRAMING, guardHeaders, seesReports, show } from "./layout.ts";
-import { day, type Html, heads, line, table } from "./text.ts";
+import { type Env, need, type Request } from "../authenticate.ts";
+import { FRAMING, guardHeaders } from "../frame/headers.ts";
+import { seesReports, show } from "../frame/layout.ts";
+import { day, type Html, heads, line, table } from "../frame/text.ts";
 
 /** A stored report may say what strangers wrote: no script, no form, no origin, nothing from elsewhere. */
 const REPORT_POLICY =

@@ -1,15 +1,14 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
-import type { Cost } from "../../task/cost.ts";
+import type { Cost } from "../../journal/cost.ts";
+import { lost } from "../../journal/ledger.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
-import { dollars } from "../../task/dollars.ts";
-import { lost } from "../../task/ledger.ts";
 import { isFinal } from "../../task/table.ts";
-import { type Env, taskFor } from "../access.ts";
-import { doneNotice, taskForms } from "./forms.ts";
-import { type Newest, newestOf } from "./journal.ts";
-import { show } from "./layout.ts";
-import { formKey, sessionToken } from "./session.ts";
+import { dollars } from "../../values/dollars.ts";
+import { type Env, taskFor } from "../authenticate.ts";
+import { doneNotice, taskForms } from "../frame/forms.ts";
+import { show } from "../frame/layout.ts";
+import { formKey, sessionToken } from "../frame/session.ts";
 import {
   ago,
   badge,
@@ -23,7 +22,8 @@ import {
   table,
   taskPath,
   time,
-} from "./text.ts";
+} from "../frame/text.ts";
+import { type Newest, newestOf } from "./journal.ts";
 import { timeline } from "./timeline.ts";
 
 /** One task: where it stands, what can be done, how it came there, what it cost. Reads its document and its journal. */

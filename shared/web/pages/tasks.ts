@@ -1,14 +1,25 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
 import type { Millis, State, Task } from "../../task/document.ts";
-import { dollars } from "../../task/dollars.ts";
 import { states } from "../../task/table.ts";
-import { type Env, mayUse, type WebAgent } from "../access.ts";
+import { dollars } from "../../values/dollars.ts";
+import { type Env, mayUse, type WebAgent } from "../authenticate.ts";
+import { show } from "../frame/layout.ts";
+import {
+  ago,
+  badge,
+  type Html,
+  heads,
+  line,
+  number,
+  stateNames,
+  table,
+  taskPath,
+  time,
+} from "../frame/text.ts";
 import { read } from "../read.ts";
 import { queries } from "../schemas.ts";
 import { list } from "../tasks.ts";
-import { show } from "./layout.ts";
-import { ago, badge, type Html, heads, line, number, stateNames, table, taskPath, time } from "./text.ts";
 
 const PAGE = 50;
 

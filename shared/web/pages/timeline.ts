@@ -1,11 +1,11 @@
 import { html } from "hono/html";
 import type { HistoryEntry, Millis, Task } from "../../task/document.ts";
-import { dollars } from "../../task/dollars.ts";
-import { sayDuration } from "../../task/duration.ts";
-import { isJsonObject, type Json } from "../../task/json.ts";
 import { type Transition, transitions } from "../../task/table.ts";
+import { dollars } from "../../values/dollars.ts";
+import { sayDuration } from "../../values/duration.ts";
+import { isJsonObject, type Json } from "../../values/json.ts";
+import { badge, block, type Html, line, number } from "../frame/text.ts";
 import { type Call, callsOf, type Newest } from "./journal.ts";
-import { badge, block, type Html, line, number } from "./text.ts";
 
 /** What a journaled value is shown up to here; there may be a hundred of them. */
 const VALUE_SHOWN = 4_000;

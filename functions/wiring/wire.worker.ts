@@ -1,0 +1,87 @@
+import { type NatsConnection, wsconnect } from "@nats-io/nats-core";
+import { parseServiceAccount, serviceAccountToken } from "../../shared/adapters/firestore/google-token.ts";
+import { firestoreRest } from "../../shared/adapters/firestore/rest.ts";
+import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
+import { webhook } from "../../shared/adapters/webhook.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
+import { metered, storeMeter } from "../../shared/meter/meter.ts";
+import { systemClock } from "../../shared/ports/clock.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import type { TaskStore } from "../../shared/ports/store.ts";
+import { sealed } from "../../shared/seal/sealed.ts";
+import { webSealer } from "../../shared/seal/web.ts";
+import { type Config, storeIdentity } from "./config.ts";
+import { natsOptions, notConnected, openKv } from "./connect.ts";
+import { waker } from "./wake.ts";
+import { watchNats } from "./watch.ts";
+import type { Wired } from "./wire.node.ts";
+
+/** An edge runtime's wiring: NATS by WebSocket, Firestore by fetch. One per invocation: none outlives its request. */
+export async function wire(config: Config, log: Log): Promise<Wired> {
+  const { nats, settings } = config;
+  if (!/^wss?:/.test(nats.url)) {
+    throw invalid("NATS_URL should begin with wss:// here: an edge function reaches NATS by WebSocket only");
+  }
+  if (nats.credsFile)
+    throw invalid("NATS_CREDS is a path, and there are no files here. Set it to the file's content");
+  const { creds } = nats;
+  const bytes = creds === undefined ? undefined : new TextEncoder().encode(creds);
+  const nc = await wsconnect(natsOptions(config, bytes && (() => bytes))).catch((error: unknown) => {
+    throw notConnected(error, nats.url);
+  });
+  try {
+    // First: it refuses a server that is too old before anything is asked of it.
+    const bus = await jetstreamBus(nc, settings, storeIdentity(config));
+    void watchNats(nc, log);
+    const plain = await openStore(config, nc, log);
+    const meter = storeMeter(plain, log);
+    const sealer = webSealer(config.sealKeys);
+    const store = sealed(metered(plain, meter), sealer, log);
+    const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
+    const { wake, hurry, done } = waker(config, log);
+    const close = async () => {
+      await Promise.all([done(), meter.flush()]);
+      await bus.close();
+    };
+    return {
+      store,
+      bus,
+      clock: systemClock,
+      log,
+      settings,
+      runner,
+      wake,
+      hurry,
+      meter,
+      sealer,
+      nc,
+      ...(config.webhook && { notify: webhook(config.webhook) }),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await nc.close();
+    throw error;
+  }
+}
+
+/** Both Firestore stores are the same documents; here they are reached by REST. */
+async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
+  const { settings, project: projectId = "", emulatorHost, key, keyFile } = config;
+  if (config.store === "nats-kv") return openKv(nc, settings, log);
+  const { namespace, requestTimeout } = settings;
+  const options = { projectId, namespace, requestTimeout };
+  if (emulatorHost)
+    return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
+  if (key === undefined) {
+    const is = keyFile ? "is a path, and there are no files here" : "is not set";
+    throw invalid(
+      `GOOGLE_APPLICATION_CREDENTIALS ${is}. Set it to the content of a service account's key file`,
+    );
+  }
+  const account = parseServiceAccount(key, "GOOGLE_APPLICATION_CREDENTIALS");
+  return firestoreRest({ ...options, token: serviceAccountToken(account) });
+}
+
+function invalid(message: string): PawlError {
+  return new PawlError("setting_invalid", message);
+}

@@ -1,0 +1,40 @@
+import type { Command } from "commander";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { type AgentQueues, agentQueues } from "../../../shared/dispatch/queues.ts";
+import { sayDuration } from "../../../shared/values/duration.ts";
+import { agentsFolder, knownAgents } from "../../agents.ts";
+import { columns } from "../columns.ts";
+import { logger, say, sayJson } from "../output.ts";
+
+export function addAgents(program: Command, config: () => Config): void {
+  program
+    .command("agents")
+    .description("list the agents of this project, and what is in their queues")
+    .option("--json", "answer in JSON; ages are milliseconds")
+    .addHelpText("after", "\nExample:\n  pawl agents")
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const known = await knownAgents(agentsFolder());
+      await using deps = await wire(config(), logger(json));
+      const agents = await agentQueues(deps, known);
+      if (json) sayJson({ agents });
+      else if (agents.length === 0) say(`no agents in ${agentsFolder()}: pawl new writes one`);
+      else for (const line of queueLines(agents)) say(line);
+    });
+}
+
+/** What is in the agents' queues, as a table. */
+export function queueLines(agents: readonly AgentQueues[]): readonly string[] {
+  const table = columns(
+    ["agent", "lanes", "pending", "in flight", "redelivered", "oldest"],
+    agents.map(({ name, lanes, pending, inFlight, redelivered, oldestAge }) => {
+      return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? sayDuration(oldestAge) : "-"];
+    }),
+  );
+  const left = agents.flatMap(({ name, left }) =>
+    left.map(({ stream, lane, messages }) => {
+      return `${name}: ${messages} left in ${stream}, of a former lane ${lane}: its runner drains it`;
+    }),
+  );
+  return [...table, ...left];
+}

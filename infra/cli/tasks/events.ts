@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { type Followed, follow } from "../../../shared/dispatch/follow.ts";
+import type { Entry } from "../../../shared/journal/entries.ts";
+import { checkTaskId } from "../../../shared/task/names.ts";
+import { dollars } from "../../../shared/values/dollars.ts";
+import { logger, say, sayJson } from "../output.ts";
+import { historyLine } from "./status.ts";
+
+interface Options {
+  readonly follow?: boolean;
+  readonly json?: boolean;
+}
+
+export function addEvents(program: Command, config: () => Config): void {
+  program
+    .command("events")
+    .description("show what happened to a task: its transitions, and what its journal keeps")
+    .argument("<id>", "the task's id")
+    .option("--follow", "go on as it happens, until the task is over or Ctrl-C")
+    .option("--json", "one JSON object a line: kind, id, data")
+    .addHelpText("after", "\nExample:\n  pawl events hello-1 --follow")
+    .action(async (id: string, { follow: goOn = false, json = false }: Options) => {
+      checkTaskId(id);
+      await using deps = await wire(config(), logger(json));
+      const stop = new AbortController();
+      const end = () => stop.abort();
+      process.once("SIGINT", end);
+      process.once("SIGTERM", end);
+      // A reader that has seen enough, such as head, is no mistake.
+      process.stdout.on("error", end);
+      for await (const event of follow(deps, id, stop.signal)) {
+        if (json) sayJson(event);
+        else say(eventLine(event));
+        // All that there is comes before the first pause, which an aborted signal ends.
+        if (!goOn) end();
+      }
+    });
+}
+
+function eventLine(event: Followed): string {
+  switch (event.kind) {
+    case "transition":
+      return `transition  ${historyLine(event.data)}`;
+    case "journal":
+      return `journal     ${String(event.data.n).padStart(4)}  ${event.data.kind.padEnd(8)} ${event.data.key}${detail(event.data)}`;
+    case "end":
+      return `end         ${event.data.state}`;
+    default:
+      return event satisfies never;
+  }
+}
+
+const SHOWN = 200;
+
+/** What an entry says beside its key. */
+function detail(entry: Entry): string {
+  const says: (string | undefined)[] = [];
+  if (entry.kind === "intent") {
+    const until = entry.until === undefined ? "" : ` until ${new Date(entry.until).toISOString()}`;
+    says.push(`${entry.of}${until}`);
+  }
+  if (entry.kind === "undone" || entry.kind === "unsure") says.push(entry.why.slice(0, SHOWN));
+  if (entry.kind === "receipt" && entry.cost) says.push(dollars(entry.cost.usd));
+  if ("parts" in entry && entry.parts) says.push("(a large value)");
+  if ("value" in entry) {
+    const text = JSON.stringify(entry.value) ?? "";
+    says.push(text.length > SHOWN ? `${text.slice(0, SHOWN)}… (--json shows all)` : text);
+  }
+  return says.map((one) => `  ${one}`).join("");
+}

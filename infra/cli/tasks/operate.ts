@@ -1,0 +1,116 @@
+import { hostname, userInfo } from "node:os";
+import type { Command } from "commander";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { accept } from "../../../shared/dispatch/accept.ts";
+import { cancel, type Resolution, resolve, signal } from "../../../shared/dispatch/operate.ts";
+import type { Deps } from "../../../shared/ports/deps.ts";
+import type { Task } from "../../../shared/task/document.ts";
+import { checkTaskId } from "../../../shared/task/names.ts";
+import { approvalSignal, isEventName } from "../../../shared/task/signals.ts";
+import { type Json, parseJson } from "../../../shared/values/json.ts";
+import { agentsFolder, lanesKnown } from "../../agents.ts";
+import { logger, say, sayJson } from "../output.ts";
+
+interface Options {
+  readonly json?: boolean;
+}
+
+/** Commands by which a person answers a task. */
+export function addOperate(program: Command, config: () => Config): void {
+  const act = async (id: string, { json = false }: Options, work: (deps: Deps) => Promise<Task>) => {
+    checkTaskId(id);
+    await using deps = await wire(config(), logger(json));
+    const task = await work({ ...deps, lanesOf: await lanesKnown(agentsFolder()) });
+    if (json) sayJson({ id, state: task.state });
+    else say(`${id} is ${task.state}`);
+  };
+
+  for (const [name, approved] of [
+    ["approve", true],
+    ["reject", false],
+  ] as const) {
+    program
+      .command(name)
+      .description(`${name} what a task asks approval for; a task that waits goes on`)
+      .argument("<id>", "the task's id")
+      .argument("<name>", "the approval's name")
+      .option("--by <who>", "who says so", `${userInfo().username}@${hostname()}`)
+      .option("--note <text>", "why")
+      .option("--json", "answer in JSON")
+      .addHelpText("after", `\nExample:\n  pawl ${name} notes-7 publish --note "checked by hand"`)
+      .action((id: string, approval: string, options: Options & { by: string; note?: string }) => {
+        const { by, note } = options;
+        const value = { approved, by, ...(note !== undefined && { note }) };
+        return act(id, options, (deps) => signal(deps, id, approvalSignal(approval), value));
+      });
+  }
+
+  program
+    .command("cancel")
+    .description("cancel a task: at once, or, while it runs, within a heartbeat")
+    .argument("<id>", "the task's id")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl cancel order-7")
+    .action((id: string, options: Options) => act(id, options, (deps) => cancel(deps, id)));
+
+  program
+    .command("accept")
+    .description(
+      "say that a document or journal that another hand changed is right as it is: it is sealed anew",
+    )
+    .argument("<id>", "the task's id")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", "\nExample:\n  pawl accept order-7")
+    .action(async (id: string, { json = false }: Options) => {
+      checkTaskId(id);
+      await using deps = await wire(config(), logger(json));
+      const accepted = await accept(deps, id);
+      const what = Object.entries(accepted).flatMap(([name, is]) => (is ? [name] : []));
+      if (json) sayJson({ id, ...accepted });
+      else
+        say(what.length > 0 ? `${id}: sealed its ${what.join(" and ")} anew` : `${id} is as Pawl wrote it`);
+    });
+
+  program
+    .command("signal")
+    .description("send an event to a task; one that waits for it goes on, and it is kept for one that will")
+    .argument("<id>", "the task's id")
+    .argument("<event>", "the event's name")
+    .argument("[json]", "its value", "null")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl signal order-7 paid '{"amount": 3}'`)
+    .action((id: string, event: string, text: string, options: Options, command: Command) => {
+      if (!isEventName(event)) command.error(`${event}: use pawl approve, reject or resolve for this`);
+      const value: Json = parseJson(text, "The event's value");
+      return act(id, options, (deps) => signal(deps, id, event, value));
+    });
+
+  program
+    .command("resolve")
+    .description("say what became of an effect in doubt; the task goes on from there, or is given up")
+    .argument("<id>", "the task's id")
+    .option("--happened", "it happened")
+    .option("--receipt <json>", "with --happened: what the effect would have returned", "null")
+    .option("--did-not", "it did not happen: it is run again")
+    .option("--fail", "give the task up")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl resolve notes-7 --happened --receipt '{"url": "https://…"}'`)
+    .action(
+      (
+        id: string,
+        options: Options & { happened?: boolean; didNot?: boolean; fail?: boolean; receipt: string },
+        command: Command,
+      ) => {
+        const { happened, didNot, fail, receipt } = options;
+        if ([happened, didNot, fail].filter(Boolean).length !== 1)
+          command.error("Say one of --happened, --did-not and --fail");
+        const resolution: Resolution = fail
+          ? { fail: true }
+          : happened
+            ? { happened: true, receipt: parseJson(receipt, "The receipt") }
+            : { happened: false };
+        return act(id, options, (deps) => resolve(deps, id, resolution));
+      },
+    );
+}

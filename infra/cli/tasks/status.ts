@@ -1,0 +1,151 @@
+import type { Command } from "commander";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { Altered, PawlError } from "../../../shared/errors/errors.ts";
+import type { Cost } from "../../../shared/journal/cost.ts";
+import type { Entry, Head } from "../../../shared/journal/entries.ts";
+import { readJournal } from "../../../shared/journal/journal.ts";
+import { lost } from "../../../shared/journal/ledger.ts";
+import type { Deps } from "../../../shared/ports/deps.ts";
+import type { Stored } from "../../../shared/ports/store.ts";
+import type { HistoryEntry, InDoubt, Task, Waiting } from "../../../shared/task/document.ts";
+import { checkTaskId } from "../../../shared/task/names.ts";
+import { dollars } from "../../../shared/values/dollars.ts";
+import { logger, say, sayJson } from "../output.ts";
+
+export function addStatus(program: Command, config: () => Config): void {
+  program
+    .command("status")
+    .description("show one task: its state, and how it came there")
+    .argument("<id>", "the task's id")
+    .option("--json", "the whole document in JSON")
+    .addHelpText("after", "\nExample:\n  pawl status hello-1")
+    .action(async (id: string, options: { json?: boolean }) => {
+      checkTaskId(id);
+      await using deps = await wire(config(), logger(options.json ?? false));
+      const { task, altered } = await taskAsItIs(id, deps);
+      const journal = altered === undefined ? await journalOf(task, deps) : undefined;
+      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered });
+      else {
+        if (altered !== undefined) say(`NOT AS PAWL WROTE IT: ${altered}`);
+        for (const line of [...lines(task), ...(journal ? journalLines(journal) : [])]) say(line);
+      }
+      if (altered !== undefined) process.exitCode = 1;
+    });
+}
+
+/** Also one that another hand changed, with what shows it: somebody has to look at it. */
+async function taskAsItIs(id: string, deps: Deps): Promise<{ task: Task; altered?: string }> {
+  try {
+    return { task: await taskNamed(id, deps) };
+  } catch (error) {
+    if (!(error instanceof Altered)) throw error;
+    return { task: (error.found as Stored).task, altered: error.message };
+  }
+}
+
+export async function taskNamed(id: string, deps: Deps): Promise<Task> {
+  const found = await deps.store.get(id);
+  if (found) return found.task;
+  const where = `namespace ${deps.settings.namespace} of ${deps.store.name}`;
+  throw new PawlError("task_unknown", `No task ${id} in ${where}`);
+}
+
+interface Journal {
+  readonly head: Head;
+  readonly entries: readonly Entry[];
+}
+
+/** None of another task that had the id before, nor of before a redrive from scratch. */
+export async function journalOf({ id, createdAt, epoch }: Task, deps: Deps): Promise<Journal | undefined> {
+  const found = await readJournal(id, () => {}, deps);
+  return found?.head.born === createdAt && found.head.epoch === epoch ? found : undefined;
+}
+
+/** A journal for machines. */
+export function journalFacts({ head, entries }: Journal) {
+  return { ...head, lost: lost(entries) };
+}
+
+function waitingLine({ id, waitingFor, summary }: Waiting): string {
+  const [first = ""] = waitingFor;
+  const approval = /^approval:(.*)$/.exec(first)?.[1];
+  const how = approval ? `pawl approve|reject ${id} ${approval}` : `pawl signal ${id} ${first}`;
+  return `${waitingFor.join(", ")} (${how})${summary ? `: ${summary.slice(0, 300)}` : ""}`;
+}
+
+function doubtLine({ id, effect }: InDoubt): string {
+  return `effect ${effect}: find out whether it happened, then pawl resolve ${id} --happened|--did-not|--fail`;
+}
+
+/** What was done, what it cost, and what the journal saved. */
+export function journalLines({ head, entries }: Journal): string[] {
+  const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
+    `${turns} turns, ${inputTokens} + ${outputTokens} tokens, ${dollars(usd)}`;
+  const costs: [string, Cost, string][] = [
+    ["spent", head.spent, ""],
+    ["re-spent", lost(entries), " at most: asked for, and the answer lost"],
+    ["saved", head.saved, " by the journal: not asked for again"],
+  ];
+  const shown = costs.filter(([, cost]) => cost.turns > 0);
+  const listed = entries.slice(-SHOWN).map((entry) => `  ${entry.kind.padEnd(8)} ${entry.key}`);
+  const more = entries.length > SHOWN ? `, the last ${SHOWN}` : "";
+  return [
+    ...shown.map(([name, cost, note]) => `${name.padEnd(11)} ${money(cost)}${note}`),
+    `journal     ${entries.length} entries${more}`,
+    ...listed,
+  ];
+}
+
+const SHOWN = 30;
+
+export const time = (at: number) => new Date(at).toISOString();
+
+export function short(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 500 ? `${text.slice(0, 500)}… (--json shows all)` : text;
+}
+
+/** A name and a value in each line; what has no value is left out. */
+export function fieldLines(rows: readonly (readonly [string, string | undefined])[]): string[] {
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(11)} ${value}`]));
+}
+
+export function historyLine({ at, event, state, fence, by, note }: HistoryEntry): string {
+  return `${time(at)}  ${event.padEnd(16)} ${state.padEnd(10)} fence ${fence}  ${by}${note ? `  ${note}` : ""}`;
+}
+
+function lines(task: Task): string[] {
+  const fields = fieldLines([
+    ["task", task.id],
+    ["agent", `${task.agent}, lane ${task.lane}`],
+    ["state", task.state],
+    [
+      "runner",
+      task.state === "running" ? `${task.runner}${task.started ? "" : " (waiting for its turn)"}` : undefined,
+    ],
+    ["waits for", task.state === "waiting" ? waitingLine(task) : undefined],
+    ["in doubt", task.state === "in_doubt" ? doubtLine(task) : undefined],
+    ["due", "dueAt" in task && task.dueAt !== undefined ? time(task.dueAt) : undefined],
+    ["fence", String(task.fence)],
+    ["counts", `starts ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],
+    ["input", short(task.input)],
+    ["result", task.state === "completed" ? short(task.result) : undefined],
+    [
+      "error",
+      task.state === "failed"
+        ? `${task.error.code} (${task.error.phase}): ${task.error.message}${task.error.stack ?? ""}`
+        : undefined,
+    ],
+    [
+      "last error",
+      task.lastError && `${task.lastError.code}: ${task.lastError.message}${task.lastError.stack ?? ""}`,
+    ],
+    [
+      "raw",
+      task.state === "failed" && task.raw ? `${task.raw.bytes} bytes on ${task.raw.subject}` : undefined,
+    ],
+    ["settled", task.settled.map((one) => `${one.queue}#${one.seq} ${one.outcome}`).join(", ") || "none"],
+  ]);
+  return [...fields, "history", ...task.history.map((entry) => `  ${historyLine(entry)}`)];
+}

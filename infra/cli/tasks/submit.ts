@@ -1,0 +1,80 @@
+import type { Command } from "commander";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { ensureQueue, queueOf } from "../../../shared/dispatch/dispatch.ts";
+import { submit } from "../../../shared/dispatch/submit.ts";
+import { isPawlError, PawlError } from "../../../shared/errors/errors.ts";
+import { acceptedInput } from "../../../shared/runner/run.ts";
+import { checkInput } from "../../../shared/task/envelope.ts";
+import { checkTaskId, laneOf } from "../../../shared/task/names.ts";
+import { agentsFolder, loadAgent } from "../../agents.ts";
+import { logger, say, sayJson } from "../output.ts";
+
+interface Options {
+  readonly id?: string;
+  readonly orderingKey?: string;
+  readonly msgId?: string;
+  readonly json?: boolean;
+}
+
+export function addSubmit(program: Command, config: () => Config): void {
+  program
+    .command("submit")
+    .description("submit a task; submitting the same id again is the same task")
+    .argument("<agent>", "name of a file in the agents folder")
+    .argument("<json>", "the input: a JSON object, or - to read it from standard input")
+    .option("--id <id>", "names the work, 1 to 128 of A-Z a-z 0-9 _ - (made up when left out)")
+    .option("--ordering-key <key>", "tasks of one key run in order, in one lane")
+    .option("--msg-id <id>", "Nats-Msg-Id instead of submit:<id>")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", `\nExample:\n  pawl submit echo '{"text": "hello"}' --id hello-1`)
+    .action(async (name: string, text: string, options: Options) => {
+      const { settings, ...rest } = config();
+      const agent = await loadAgent(name, agentsFolder());
+      const { orderingKey, msgId } = options;
+      const id = checkTaskId(options.id ?? crypto.randomUUID());
+      const input = readInput(text === "-" ? await standardInput() : text, settings.inputLimit);
+      const accepted = await acceptedInput(agent, input);
+      if ("problem" in accepted) throw accepted.problem;
+      const { lanes } = agent.limits;
+      await using deps = await wire({ settings, ...rest }, logger(options.json ?? false));
+      await ensureQueue(
+        deps,
+        queueOf({ agent: name, lane: laneOf(orderingKey ?? msgId ?? id, lanes) }, deps),
+        "create",
+      );
+      const given = {
+        ...(orderingKey !== undefined && { orderingKey }),
+        ...(msgId !== undefined && { msgId }),
+      };
+      const result = await submit(deps, { agent: name, lanes, input, id, ...given });
+      if (options.json) sayJson(result);
+      else if (result.kind === "accepted") {
+        say(`accepted ${result.id}`);
+        say(`  see: npx pawl status ${result.id.startsWith("-") ? "-- " : ""}${result.id}`);
+      } else {
+        say(`already submitted: ${result.id} is ${result.state} (stopped by the ${result.stoppedBy})`);
+        if (result.state === "failed") say("  a failed task is not started again by this: pawl dlq redrive");
+      }
+    });
+}
+
+async function standardInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+/** What the shell made of an input is not always what was typed. */
+function readInput(text: string, limit: number) {
+  try {
+    return checkInput(text, limit);
+  } catch (error) {
+    if (!isPawlError(error, "input_invalid") || !/not JSON/.test(error.message)) throw error;
+    const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
+    throw new PawlError(
+      "input_invalid",
+      `${error.message}. It arrived as ${shown}: quote it for the shell, as '{"text": "hello"}'`,
+    );
+  }
+}

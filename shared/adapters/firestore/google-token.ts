@@ -1,0 +1,98 @@
+import { PawlError } from "../../errors/errors.ts";
+
+/** What is needed of a service account's key file. */
+export interface ServiceAccount {
+  readonly client_email: string;
+  readonly private_key: string;
+  readonly token_uri: string;
+}
+
+const SCOPE = "https://www.googleapis.com/auth/datastore";
+/** Asked for again this long before it expires. */
+const EARLY = 120_000;
+
+export function parseServiceAccount(text: string, source: string): ServiceAccount {
+  let key: Partial<ServiceAccount>;
+  try {
+    key = JSON.parse(text) as Partial<ServiceAccount>;
+  } catch {
+    // The parser's message would quote the key.
+    throw new PawlError(
+      "setting_invalid",
+      `${source} is not JSON. It should be a service account's key file`,
+    );
+  }
+  const { client_email, private_key, token_uri = "https://oauth2.googleapis.com/token" } = key;
+  if (typeof client_email !== "string" || typeof private_key !== "string") {
+    throw new PawlError(
+      "setting_invalid",
+      `${source} has no client_email and private_key: not a service account's key`,
+    );
+  }
+  return { client_email, private_key, token_uri };
+}
+
+/** A token; another one when the caller says that the last was refused. */
+export type TokenSource = (refused?: "refused") => Promise<string>;
+
+/** Access tokens for a service account, by WebCrypto and fetch alone. One request serves all callers until it expires. */
+export function serviceAccountToken(account: ServiceAccount, now: () => number = Date.now): TokenSource {
+  let current: { token: Promise<string>; until: number } | undefined;
+  return (refused) => {
+    if (current && now() < current.until && refused === undefined) return current.token;
+    const fresh = exchange(account, now()).then(({ token, lifetime }) => {
+      entry.until = now() + lifetime - EARLY;
+      return token;
+    });
+    const entry = { token: fresh, until: now() + 30_000 };
+    current = entry;
+    fresh.catch(() => {
+      if (current === entry) current = undefined;
+    });
+    return fresh;
+  };
+}
+
+async function exchange(account: ServiceAccount, now: number): Promise<{ token: string; lifetime: number }> {
+  const seconds = Math.floor(now / 1000);
+  const claims = {
+    iss: account.client_email,
+    scope: SCOPE,
+    aud: account.token_uri,
+    iat: seconds,
+    exp: seconds + 3600,
+  };
+  const unsigned = `${base64url(JSON.stringify({ alg: "RS256", typ: "JWT" }))}.${base64url(JSON.stringify(claims))}`;
+  const signature = await sign(unsigned, account.private_key);
+  const response = await fetch(account.token_uri, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+      assertion: `${unsigned}.${signature}`,
+    }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  if (!response.ok || typeof body.access_token !== "string") {
+    const reason = body.error_description ?? body.error ?? `HTTP ${response.status}`;
+    const passes = response.status >= 500 || response.status === 429 || response.status === 408;
+    const code = passes ? "store_unavailable" : "store_refused";
+    throw new PawlError(code, `No access token for ${account.client_email}: ${String(reason)}`);
+  }
+  return { token: body.access_token, lifetime: Number(body.expires_in ?? 3600) * 1000 };
+}
+
+async function sign(text: string, pem: string): Promise<string> {
+  const der = atob(pem.replace(/-----[^-]+-----|\s/g, ""));
+  const bytes = Uint8Array.from(der, (c) => c.charCodeAt(0));
+  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("pkcs8", bytes, algorithm, false, ["sign"]).catch(() => {
+    throw new PawlError("setting_invalid", "The service account's private_key can't be read as a PKCS#8 key");
+  });
+  const signature = await crypto.subtle.sign(algorithm.name, key, new TextEncoder().encode(text));
+  return base64url(String.fromCharCode(...new Uint8Array(signature)));
+}
+
+function base64url(text: string): string {
+  return btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}

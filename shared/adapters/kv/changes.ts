@@ -1,0 +1,87 @@
+import { PawlError, Unreadable } from "../../errors/errors.ts";
+import type { Found, TaskStore } from "../../ports/store.ts";
+import { isTaskId } from "../../task/names.ts";
+import { readTask } from "../../task/shape.ts";
+import { inPieces, type Looked } from "../many.ts";
+import { type Bucket, MOST_CHARS, taskIdOf } from "./bucket.ts";
+import type { Texts } from "./lease.ts";
+
+const DOCUMENTS = "task.*";
+
+/** What lies under a document's key. */
+export function foundAt(key: string, revision: number | string, text: string): Found {
+  const at = { key, revision: String(revision) };
+  try {
+    return { ...at, task: readTask(text, key) };
+  } catch (error) {
+    if (error instanceof Unreadable) return { ...at, unreadable: error.why };
+    throw error;
+  }
+}
+
+/** The order of writes is that of the bucket's stream: a revision is a place in it. */
+export function changeReader(bucket: Bucket): Pick<TaskStore, "position" | "changes"> {
+  return {
+    position: async () => {
+      const { state, created, ts } = await bucket.info("Asking for the time");
+      if (ts === undefined) throw new PawlError("server_too_old", "The nats-server does not say its time");
+      return { cursor: cursorOf({ revision: state.last_seq, created }), now: Date.parse(ts) };
+    },
+    changes: async (after, limit) => {
+      const what = "Looking for changed tasks";
+      const place = after === undefined ? undefined : readCursor(after);
+      const [{ state, created }, last] = await Promise.all([
+        bucket.info(what),
+        bucket.lastOf(what, DOCUMENTS),
+      ]);
+      const isThere = place?.created === created && place.revision <= state.last_seq;
+      let revision = isThere ? place.revision : 0;
+      const documents = new Map<string, Found>();
+      let seen = 0;
+      let bytes = 0;
+      for await (const entry of bucket.scan(what, [DOCUMENTS], {
+        from: revision + 1,
+        markers: true,
+        limit,
+      })) {
+        const key = taskIdOf(entry.key);
+        revision = entry.revision;
+        // It may have been written again since the first of them were read.
+        documents.delete(key);
+        if (!entry.isMarker) documents.set(key, foundAt(key, revision, entry.text()));
+        seen++;
+        bytes += entry.bytes;
+        if (bytes > MOST_CHARS) break;
+      }
+      // Which copy of the stream is read is the server's choice, and one may lag behind the leader: that is not the end.
+      const isLast = seen < limit && bytes <= MOST_CHARS && revision >= last;
+      return { documents: [...documents.values()], cursor: cursorOf({ revision, created }), isLast };
+    },
+  };
+}
+
+/** Each by a read of its own, many at once: in bulk they may come from a copy that lags behind. */
+export function manyReader(read: (id: string) => ReturnType<Texts["get"]>): TaskStore["getMany"] {
+  const look = async (id: string): Promise<Looked> => {
+    // What is no id may be no key either.
+    const stored = isTaskId(id) ? await read(id) : undefined;
+    const found = stored && foundAt(id, stored.revision, stored.text);
+    return { found, chars: stored?.text.length ?? 0 };
+  };
+  return (ids) => inPieces(ids, MOST_CHARS, (some) => Promise.all(some.map(look)));
+}
+
+/** A revision, and when its stream was made: another of the same name has other revisions. */
+interface Place {
+  readonly revision: number;
+  readonly created: string;
+}
+
+const cursorOf = ({ revision, created }: Place) => `${revision}.${created}`;
+
+function readCursor(cursor: string): Place {
+  const [, revision, created] = /^(\d{1,15})\.(.{1,60})$/.exec(cursor) ?? [];
+  if (revision === undefined || created === undefined)
+    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no place among changes`);
+  return { revision: Number(revision), created };
+}

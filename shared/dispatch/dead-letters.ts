@@ -1,0 +1,151 @@
+import { isUnsound, type PawlError } from "../errors/errors.ts";
+import { countSpent, journalReached } from "../journal/journal.ts";
+import { type Deps, mark } from "../ports/deps.ts";
+import { create, readThrough, update } from "../retry/guarded-write.ts";
+import type { Guard } from "../retry/guards.ts";
+import { DOCUMENT_LIMIT } from "../settings/settings.ts";
+import { deadLetter } from "../task/create.ts";
+import type { Failed, RawMessage, Running, Task, TaskFailure } from "../task/document.ts";
+import type { TaskEvent } from "../task/events.ts";
+import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
+import { isSettled } from "../task/settled.ts";
+import { apply } from "../task/transitions.ts";
+import { hashInput, sha256 } from "../values/json.ts";
+import { type Arrived, dispatchOf, type Read } from "./arrive.ts";
+
+/** Whether a task's holder may be taken for dead. */
+export type Silence = (task: Running) => Promise<boolean>;
+
+/**
+ * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. If it carries a task
+ * that is there (this runner is of another version, or has another limit), that task fails, with its input. If a real
+ * task has the id otherwise, the bytes are kept under an id made from the sequence, and the task's document is told.
+ */
+export async function keepPoison(
+  delivery: Read,
+  queue: Queue,
+  problem: PawlError,
+  guard: Guard,
+  isSilent: Silence,
+  deps: Deps,
+): Promise<string> {
+  const named = delivery.subject.slice(subjectPrefix(queue).length);
+  const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
+  const letter = async (id: string) => poisonLetter(id, error, delivery, queue, deps);
+  const stray = await derivedId(delivery);
+  const { queue: stream, seq } = delivery;
+  const keep = async (): Promise<string | undefined> => {
+    const found = isTaskId(named) ? await readThrough(deps, named, guard) : undefined;
+    if (!found) {
+      const id = isTaskId(named) ? named : stray;
+      const kept = await create(deps, await letter(id), guard);
+      return kept.kind === "written" || id === stray ? id : undefined;
+    }
+    if (isSettled(found.task, stream, seq)) return named;
+    let change: TaskEvent;
+    if (isCarrier(found.task, delivery)) {
+      if (found.task.state === "running" && !(await isSilent(found.task))) return undefined;
+      const expiresAt = deps.clock.now() + deps.settings.retention;
+      const reached = await journalReached(found.task, guard, deps);
+      change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
+    } else {
+      await create(deps, await letter(stray), guard);
+      change = { type: "surplus", queue: stream, seq, dispatch: 0, outcome: "conflict", note: stray };
+    }
+    const written = await update(
+      deps,
+      found,
+      // Decided again if anyone moved it: what was its carrier may not be any more.
+      (task, own) => (task.stamp === found.task.stamp ? apply(task, change, own) : undefined),
+      guard,
+    );
+    if (written.kind === "moot") return undefined;
+    countSpent(found.task, written.stored.task, deps);
+    return change.type === "exhaust" ? named : stray;
+  };
+  try {
+    for (;;) {
+      const kept = await keep();
+      if (kept !== undefined) return kept;
+    }
+  } catch (unsound) {
+    // The document under the id that it names can't be acted upon, and stays as it is.
+    if (!isUnsound(unsound)) throw unsound;
+    await create(deps, await letter(stray), guard);
+    return stray;
+  }
+}
+
+function isCarrier(task: Task, delivery: Read): boolean {
+  const dispatch = dispatchOf(delivery);
+  if (task.state === "dispatched") return dispatch > 0 && dispatch === task.dispatches;
+  return task.state === "running" && task.queue === delivery.queue && task.seq === delivery.seq;
+}
+
+/** The same id published with another input: its input becomes a dead letter of its own. */
+export function keepConflict(arrived: Arrived, delivery: Read, guard: Guard, deps: Deps): Promise<string> {
+  const { seq, queue } = delivery;
+  const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
+  return keepApart(arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard, deps);
+}
+
+/** The document of its task can't be acted upon. */
+export async function keepUnsound(
+  arrived: Arrived,
+  delivery: Read,
+  { code, message }: PawlError,
+  guard: Guard,
+  deps: Deps,
+): Promise<string> {
+  const { seq, queue } = delivery;
+  const kept = await keepApart(arrived, delivery, { code, message, phase: "delivery" }, guard, deps);
+  deps.log("error", "document.unsound", { task: arrived.envelope.id, queue, seq, kept, reason: message });
+  return kept;
+}
+
+/** A message whose task can't take it becomes a dead letter of its own, which settles its sequence. */
+export async function keepApart(
+  { envelope, arrival }: Arrived,
+  delivery: Read,
+  error: TaskFailure,
+  guard: Guard,
+  deps: Deps,
+): Promise<string> {
+  const id = await derivedId(delivery);
+  const expiresAt = deps.clock.now() + deps.settings.retention;
+  await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiresAt, mark(deps)), guard);
+  return id;
+}
+
+async function poisonLetter(
+  id: string,
+  error: TaskFailure,
+  delivery: Read,
+  queue: Queue,
+  deps: Deps,
+): Promise<Failed> {
+  const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
+  const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };
+  const expiresAt = deps.clock.now() + deps.settings.retention;
+  return deadLetter(kind, carrier, error, expiresAt, mark(deps), raw(delivery, deps.settings.inputLimit));
+}
+
+/** Most bytes that fit a document as base64, with room for the rest of it. */
+const RAW_LIMIT = Math.floor(((DOCUMENT_LIMIT - 32 * 1024) * 3) / 4);
+
+function raw(delivery: Read, limit: number): RawMessage {
+  const kept = delivery.data.subarray(0, Math.min(limit, RAW_LIMIT));
+  let binary = "";
+  for (const byte of kept) binary += String.fromCharCode(byte);
+  return {
+    base64: btoa(binary),
+    bytes: delivery.data.length,
+    truncated: kept.length < delivery.data.length,
+    subject: delivery.subject.slice(0, 1024),
+  };
+}
+
+/** The same for every delivery of one message, so that a redelivery finds what was kept. */
+async function derivedId(delivery: Read): Promise<string> {
+  return `stray-${(await sha256(`${delivery.queue}:${delivery.seq}`)).slice(0, 32)}`;
+}

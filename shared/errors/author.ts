@@ -1,0 +1,128 @@
+import type { ErrorKind } from "./kind.ts";
+
+/** What a handler, its calls and its models can meet. */
+export const authorErrors = {
+  approval_rejected: {
+    disposition: "fail",
+    meaning: "A person rejected what the task asked approval for.",
+    remedy: "Nothing, if that was meant. A handler may catch it and do something else.",
+  },
+  approval_timeout: {
+    disposition: "fail",
+    meaning: "Nobody answered an approval before its timeout.",
+    remedy: "Give it a longer timeout, or catch it in the handler and do something else.",
+  },
+  attempts_exhausted: {
+    disposition: "fail",
+    meaning: "The handler failed as often as `limits.attempts` allows.",
+    remedy: "The last error is in the dead letter. Mend its cause, then `pawl dlq redrive` it.",
+  },
+  execution_over: {
+    disposition: "abandon",
+    meaning:
+      "A signal's reason: the execution that it belonged to has ended, is suspended, or has failed in another call.",
+    remedy: "End what still runs. Work that must be seen through beside a wait belongs in a step.",
+  },
+  budget_exceeded: {
+    disposition: "fail",
+    meaning: "The next model call could cost more than is left of `limits.budgetUsd`, so it was not made.",
+    remedy: "Raise the budget, or ask for less: a smaller maxTokens reserves less. The journal is kept.",
+  },
+  call_invalid: {
+    disposition: "fail",
+    meaning: "A handler called `step` or `effect` with a wrong name or without a function.",
+    remedy: "Correct the call that the message names.",
+  },
+  child_failed: {
+    disposition: "fail",
+    meaning: "A child task whose result a handler waited for failed, or was cancelled.",
+    remedy: "Read the child with `pawl status`. A handler may catch it and do something else.",
+  },
+  effect_in_doubt: {
+    disposition: "fail",
+    meaning: "Nobody could tell whether an effect had happened, and a person gave the task up.",
+    remedy: "Nothing: `pawl resolve --fail` did this.",
+  },
+  fatal: {
+    disposition: "fail",
+    meaning: "The handler threw `Fatal`: trying again would not help.",
+    remedy: "Read the message, mend its cause, then `pawl dlq redrive` it.",
+  },
+  handler_failed: {
+    disposition: "retry",
+    meaning: "The handler threw.",
+    remedy: "It is tried again with growing delays until `limits.attempts` is reached.",
+  },
+  journal_full: {
+    disposition: "fail",
+    meaning: "A task's journal has as many entries as one can have.",
+    remedy: "Do more in one step, or split the work into several tasks.",
+  },
+  journal_mismatch: {
+    disposition: "fail",
+    meaning:
+      "The handler does not make the calls that its task's journal has: it was changed while the task was under way, or is not the same on every run.",
+    remedy:
+      "Raise the agent's `version` and keep the old calls for tasks of older ones (docs/author.md). In parallel, give each call a name of its own.",
+  },
+  model_context: {
+    disposition: "fail",
+    meaning: "The conversation is longer than the model's context window.",
+    remedy: "Pass less, or split the work into several calls.",
+  },
+  model_invalid: {
+    disposition: "fail",
+    meaning: "The model's API refused a request for good: a wrong key, model or parameter.",
+    remedy: "Do what the message says. ANTHROPIC_API_KEY is the key.",
+  },
+  model_refusal: {
+    disposition: "fail",
+    meaning: "The model refused to answer.",
+    remedy: "Read what it was asked. A handler may catch this and do something else.",
+  },
+  model_truncated: {
+    disposition: "fail",
+    meaning: "The model's answer reached maxTokens and is not whole.",
+    remedy: "Raise maxTokens, or set onMaxTokens to return to take what there is.",
+  },
+  model_turns: {
+    disposition: "fail",
+    meaning: "The model asked for tools more often than maxTurns allows.",
+    remedy: "Raise maxTurns, or give it a clearer task.",
+  },
+  model_unavailable: {
+    disposition: "retry",
+    meaning: "The model's API was overloaded, limited or away for longer than a call waits.",
+    remedy: "The task is tried again; its journal keeps what was paid for.",
+  },
+  price_unknown: {
+    disposition: "fail",
+    meaning: "An agent with a budget asked for a model whose price is not known.",
+    remedy: "Give its price in PAWL_PRICES, or name a model of shared/journal/prices.ts.",
+  },
+  result_invalid: {
+    disposition: "fail",
+    meaning: "The handler, a step or an effect returned something that JSON can't express.",
+    remedy: "Return plain data: no functions, cycles, BigInt, NaN, Date, Map or other class instances.",
+  },
+  result_too_large: {
+    disposition: "fail",
+    meaning: "The handler's result is over the size limit (PAWL_RESULT_LIMIT).",
+    remedy: "Store large results elsewhere and return a reference.",
+  },
+  signal_refused: {
+    disposition: "fail",
+    meaning: "A task has as many signals as its document keeps.",
+    remedy: "Send events to a task that consumes them, or fewer of them.",
+  },
+  step_too_large: {
+    disposition: "fail",
+    meaning: "The result of a step or effect is over 16 MiB.",
+    remedy: "Keep large values elsewhere and return a reference.",
+  },
+  task_timeout: {
+    disposition: "retry",
+    meaning: "The handler ran longer than `limits.timeout`.",
+    remedy: "Raise the limit, or do less in one task.",
+  },
+} as const satisfies Record<string, ErrorKind>;

@@ -1,0 +1,35 @@
+import type { ErrorKind } from "./kind.ts";
+
+/** What only a request can meet. */
+export const webErrors = {
+  idempotency_key_reused: {
+    disposition: "fail",
+    meaning: "An Idempotency-Key was used before, for another request of the same owner.",
+    remedy: "Use a key of its own for each request, and the same request for the same key.",
+  },
+  method_not_allowed: {
+    disposition: "fail",
+    meaning: "The address is there, and takes another method.",
+    remedy: "Use the one that the answer's Allow header names.",
+  },
+  not_found: {
+    disposition: "fail",
+    meaning: "There is nothing at the address of a request.",
+    remedy: "Check it against GET /v1/openapi.json.",
+  },
+  too_many_requests: {
+    disposition: "retry",
+    meaning: "A token made more requests in a minute than PAWL_RATE_LIMIT allows.",
+    remedy: "Wait as long as the Retry-After header says.",
+  },
+  unauthorised: {
+    disposition: "fail",
+    meaning: "A request came without a token, or with one that is not known.",
+    remedy: "Send Authorization: Bearer <token>. `pawl token create` makes one.",
+  },
+  unhealthy: {
+    disposition: "retry",
+    meaning: "NATS or the store did not answer the API.",
+    remedy: "See the function's log for which of them, and why.",
+  },
+} as const satisfies Record<string, ErrorKind>;

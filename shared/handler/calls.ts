@@ -1,0 +1,132 @@
+import type { Agent, AgentContext } from "../agent.ts";
+import { PawlError } from "../errors/errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import { trail } from "../journal/trail.ts";
+import type { Deps } from "../ports/deps.ts";
+import type { Guard } from "../retry/guards.ts";
+import type { Running } from "../task/document.ts";
+import { childrenOf } from "./child.ts";
+import { effectOf } from "./effect.ts";
+import { inside, isAwaitedAlone, isInside } from "./lineage.ts";
+import { llmOf } from "./llm.ts";
+import type { Scene } from "./scene.ts";
+import { stepOf } from "./step.ts";
+import type { Suspension } from "./suspension.ts";
+import { waitsOf } from "./wait.ts";
+
+/** Several branches may each have come to an end of what they can do: a doubt is a person's, the rest wait together. */
+function together(all: readonly Suspension[], isAlone: boolean): Suspension {
+  const doubt = all.find((one) => one.kind === "doubt");
+  if (doubt) return { ...doubt, ended: isAlone };
+  const handOff = all.find((one) => one.kind === "handOff");
+  if (handOff) return { ...handOff, ended: isAlone };
+  const lingers = !isAlone && { lingers: true };
+  const due = all.flatMap((one) => ("dueAt" in one && one.dueAt !== undefined ? [one.dueAt] : []));
+  const waits = all.filter((one) => one.kind === "wait");
+  const [first] = waits;
+  if (!first) return { kind: "sleep", dueAt: Math.min(...due), ...lingers };
+  const summary = waits.find((one) => one.summary !== undefined)?.summary;
+  return {
+    kind: "wait",
+    waitingFor: [...new Set(waits.flatMap((one) => one.waitingFor))],
+    known: first.known,
+    ...lingers,
+    ...(summary !== undefined && { summary }),
+    ...(due.length > 0 && { dueAt: Math.min(...due) }),
+  };
+}
+
+type Verbs = "step" | "effect" | "sleep" | "waitFor" | "approval" | "llm" | "submit";
+
+/** What a handler can call, bound to its task's journal. */
+export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
+  /** Resolves when the handler waits for what this execution won't bring, and no other call is under way. */
+  readonly suspended: Promise<Suspension>;
+  /** The handler is over: nothing more may begin. A promise of when what it left under way is over too, if anything is. */
+  close(): Promise<void> | undefined;
+}
+
+export function callsOf(
+  task: Running,
+  agent: Agent,
+  journal: Journal,
+  signal: AbortSignal,
+  guard: Guard,
+  deps: Deps,
+): Calls {
+  const path = trail(journal.listed(), { journal: journal.version, agent: agent.version });
+  const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
+  const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
+  const parked: Suspension[] = [];
+  let isAlone = true;
+  let underWay = 0;
+  let mode: "open" | "suspended" | "closed" = "open";
+
+  const over = () => {
+    if (--underWay > 0) return;
+    if (mode === "closed") return beQuiet();
+    if (parked.length === 0) return;
+    // The branch that has just got its answer may be about to go on: only when it has not, nobody will.
+    setTimeout(() => {
+      if (underWay > 0 || mode !== "open") return;
+      mode = "suspended";
+      suspend(together(parked, isAlone && parked.length === 1));
+    }, 0);
+  };
+  const forEver = () => new Promise<never>(() => {});
+
+  const scene: Scene = {
+    task,
+    agent,
+    journal,
+    signal,
+    deps,
+    guard,
+    through: async (kind, name, go, how) => {
+      if (mode === "closed")
+        throw new PawlError("call_invalid", `${kind} ${name} was called after the handler ended: await it`);
+      if (isInside() && kind === "wait") {
+        const message = `${name} is waited for inside a step, effect or tool, which would never end. Wait outside of it`;
+        throw new PawlError("call_invalid", message);
+      }
+      // Left to the next execution, with all that waits.
+      if (mode === "suspended") return forEver();
+      signal.throwIfAborted();
+      const call = path.enter(kind, name, how);
+      underWay++;
+      try {
+        return await go(call);
+      } finally {
+        call.leave();
+        over();
+      }
+    },
+    within: inside,
+    park: async (why) => {
+      // What called it can't end any more, nor what that is a part of: there is nothing left to wait for.
+      if (isInside()) {
+        mode = "suspended";
+        suspend(together([...parked, why], false));
+        return forEver();
+      }
+      // Whoever called has begun to await it by then, or never will.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      isAlone &&= isAwaitedAlone();
+      parked.push(why);
+      over();
+      return forEver();
+    },
+  };
+  return {
+    step: stepOf(scene),
+    effect: effectOf(scene),
+    ...waitsOf(scene),
+    llm: llmOf(scene),
+    submit: childrenOf(scene),
+    suspended,
+    close: () => {
+      if (mode === "open") mode = "closed";
+      return underWay === 0 ? undefined : quiet;
+    },
+  };
+}

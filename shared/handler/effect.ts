@@ -1,0 +1,77 @@
+import type { AgentContext, Effect } from "../agent.ts";
+import { Fatal, messageOf, Retry } from "../errors/errors.ts";
+import { resolutionName } from "../journal/entries.ts";
+import type { Call } from "../journal/trail.ts";
+import type { Running } from "../task/document.ts";
+import { type JsonObject, sha256 } from "../values/json.ts";
+import { type Scene, wrongCall } from "./scene.ts";
+import { disown } from "./witness.ts";
+
+/**
+ * Dead before the intent is listed: nothing was begun. From then until the receipt is listed, the next execution finds
+ * the effect open, and only `verify`, a receiver that honours the key, or a person closes it.
+ */
+export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["effect"] {
+  const { task, journal, signal, deps, through, within, park } = scene;
+  const go = async (call: Call, { run, verify, honoursKey }: Effect<unknown>): Promise<unknown> => {
+    const { key, at, alone, known } = call;
+    const happened = async (receipt: unknown) => {
+      const { kept, value } = await journal.keep(receipt, `The receipt of effect ${key}`);
+      await journal.append({ kind: "receipt", key, ...kept });
+      return value;
+    };
+    if (known?.state === "done") return journal.read(known.kept);
+    const effectKey = await keyOf(deps.settings.namespace, task, key);
+    if (known && known.state !== "undone") {
+      const told = resolution(task, key, known.tries);
+      if (told?.happened) return happened(told.receipt);
+      const found = told ? undefined : await verify?.(effectKey);
+      if (found !== undefined) return happened(found);
+      // "Not there" proves nothing while a request of a holder that died may still arrive.
+      const isOver = verify && known.state === "unsure";
+      if (!told && !honoursKey && !isOver) return park({ kind: "doubt", effect: key, tries: known.tries });
+    }
+    signal.throwIfAborted();
+    const ended = (kind: "undone" | "unsure", error: unknown) =>
+      journal.append({ kind, key, why: messageOf(error).slice(0, 500) });
+    let isSaid = false;
+    try {
+      await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });
+      if (signal.aborted) {
+        await ended("undone", "aborted before it began");
+        isSaid = true;
+        throw signal.reason;
+      }
+    } catch (error) {
+      // Listed or not, by this holder it was not begun.
+      if (!isSaid) await disown(deps, task, key, (known?.tries ?? 0) + 1);
+      throw error;
+    }
+    let receipt: unknown;
+    try {
+      receipt = await within(() => run(effectKey));
+    } catch (error) {
+      // Whoever throws one of these says that nothing happened.
+      await ended(error instanceof Retry || error instanceof Fatal ? "undone" : "unsure", error);
+      throw error;
+    }
+    return happened(receipt);
+  };
+  return async (name, it) => {
+    if (typeof it?.run !== "function") throw wrongCall("effect", name, "{ run, verify }, run a function");
+    return (await through("effect", name, (call) => go(call, it), { inner: inner !== undefined })) as never;
+  };
+}
+
+/** The same on every try and every runner. Safe in a header, whatever the effect is called. */
+async function keyOf(namespace: string, { id, epoch, createdAt }: Running, key: string): Promise<string> {
+  // Redriven from scratch, it is meant to happen again.
+  const again = epoch > 0 ? `/${epoch}` : "";
+  return `pawl-${(await sha256(`${namespace}/${id}/${createdAt}/${key}${again}`)).slice(0, 40)}`;
+}
+
+/** What a person said about this very try. */
+function resolution(task: Running, key: string, tries: number): JsonObject | undefined {
+  const signal = task.signals.findLast((one) => one.name === resolutionName(key, tries));
+  return signal?.value as JsonObject | undefined;
+}

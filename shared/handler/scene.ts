@@ -1,0 +1,30 @@
+import type { Agent } from "../agent.ts";
+import { PawlError } from "../errors/errors.ts";
+import type { CallKind } from "../journal/entries.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Call, How } from "../journal/trail.ts";
+import type { Deps } from "../ports/deps.ts";
+import type { Guard } from "../retry/guards.ts";
+import type { Running } from "../task/document.ts";
+import type { Suspension } from "./suspension.ts";
+
+/** One execution, as the calls of its handler see it. */
+export interface Scene {
+  readonly task: Running;
+  readonly agent: Agent;
+  readonly journal: Journal;
+  readonly signal: AbortSignal;
+  readonly deps: Deps;
+  /** Throws when this execution may not go on. */
+  readonly guard: Guard;
+  /** Goes through one call of the handler's: finds it in the journal, and keeps count of what is under way. */
+  through<T>(kind: CallKind, name: string, go: (call: Call) => Promise<T>, how?: How): Promise<T>;
+  /** Runs the author's part of a call. */
+  within<T>(run: () => T): T;
+  /** The call never settles: to throw would let the handler's own `catch` take it for a failure, and go on. */
+  park(why: Suspension): Promise<never>;
+}
+
+export function wrongCall(call: string, name: unknown, should: string): PawlError {
+  return new PawlError("call_invalid", `${call}(${JSON.stringify(name)}, …) needs ${should}`);
+}

@@ -1,0 +1,278 @@
+import { Altered, isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
+import { type Deps, uniqueToken } from "../ports/deps.ts";
+import type { Revision, StoredHead, WriteResult } from "../ports/store.ts";
+import { endure, endured, persist } from "../retry/guarded-write.ts";
+import type { Guard } from "../retry/guards.ts";
+import type { Running, Task } from "../task/document.ts";
+import { wasCutShort } from "../task/ends.ts";
+import { byteLength, type Json, parseJson, plainJson, sha256 } from "../values/json.ts";
+import { plus } from "./cost.ts";
+import {
+  type Entry,
+  emptyHead,
+  extended,
+  fitting,
+  type Head,
+  isInline,
+  type Kept,
+  type Reached,
+  reachedBy,
+  splitText,
+} from "./entries.ts";
+
+/** A task's journal in the hands of its holder. */
+export interface Journal {
+  /** The agent's version when the journal began. */
+  readonly version: number;
+  /** What was there when it was opened. */
+  readonly entries: readonly Entry[];
+  /** Nothing of it is stored, nor has been begun to be. */
+  isUnwritten(): boolean;
+  /** The head as it is by now. */
+  head(): Head;
+  /** All that is listed by now. */
+  listed(): readonly Entry[];
+  /** Resolves when the entry is listed. Throws `lease_lost` when another holder has opened the journal since. */
+  append(entry: Entry): Promise<void>;
+  /** Makes a value ready for an entry: checked, and stored beside the journal where it is large. */
+  keep(value: unknown, what: string): Promise<{ kept: Kept; value: Json | undefined }>;
+  read(kept: Kept): Promise<Json | undefined>;
+}
+
+const LARGEST = 16 * 1024 * 1024;
+
+/**
+ * Opens the journal of a task that is ours. The holder writes its fence to the head before it reads: from then on
+ * nothing that an earlier holder still sends can be listed. Where there is certainly none yet, no head is written
+ * before there is something to list, so a handler without calls costs nothing.
+ */
+export async function openJournal(
+  task: Running,
+  version: number,
+  guard: Guard,
+  deps: Deps,
+): Promise<Journal> {
+  const { id } = task;
+  // What was paid for a journal that is gone, or is not read any more, was paid.
+  const { spent, saved } = task;
+  const fresh = { ...emptyHead(task, version, uniqueToken()), spent, saved };
+  const opened = task.fresh ? undefined : await takeOver(fresh, wasCutShort(task), guard, deps);
+  const entries = opened ? await readEntries(opened.head, guard, deps) : [];
+  let head = opened?.head ?? fresh;
+  let revision = opened?.revision;
+
+  const pending: Entry[] = [];
+  const added: Entry[] = [];
+  let broken: unknown;
+  let isUnwritten = opened === undefined;
+  /** What waits, in as few writes as it fits into. */
+  const flush = async (): Promise<void> => {
+    if (pending.length === 0) return;
+    isUnwritten = false;
+    const batch = pending.splice(0, fitting(pending));
+    const { head: next, page } = extended(head, batch, uniqueToken());
+    const pages = page
+      ? [...next.pages, await keepPart(id, "journal", JSON.stringify(page), guard, deps)]
+      : next.pages;
+    const listed = await putHead({ ...next, pages }, revision, guard, deps);
+    revision = listed.revision;
+    deps.bus.announce(task);
+    head = listed.head;
+    added.push(...batch);
+    return flush();
+  };
+  let turn: Promise<void> = Promise.resolve();
+
+  return {
+    version: head.version,
+    entries,
+    isUnwritten: () => isUnwritten && pending.length === 0,
+    head: () => head,
+    listed: () => [...entries, ...added],
+    append: (entry) => {
+      pending.push({ ...entry, when: deps.clock.now() });
+      turn = turn.then(async () => {
+        // What could not be listed is unknown from then on: nothing may be listed after it.
+        if (broken) throw broken;
+        await flush().catch((error: unknown) => {
+          broken = error;
+          throw error;
+        });
+      });
+      const mine = turn;
+      turn = mine.catch(() => {});
+      return mine;
+    },
+    keep: async (value, what) => {
+      if (value === undefined) return { kept: {}, value };
+      const plain = plainJson(value, what, "result_invalid");
+      const text = JSON.stringify(plain);
+      if (isInline(text)) return { kept: { value: plain }, value: plain };
+      const bytes = byteLength(text);
+      if (bytes > LARGEST)
+        throw new PawlError("step_too_large", `${what} has ${bytes} bytes; ${LARGEST} is the most`);
+      const parts: string[] = [];
+      for (const part of splitText(text)) parts.push(await keepPart(id, "value", part, guard, deps));
+      return { kept: { parts }, value: plain };
+    },
+    read: async ({ value, parts }) => {
+      if (!parts) return structuredClone(value);
+      const texts = await Promise.all(parts.map((name) => getPart(id, name, guard, deps)));
+      return parseJson(texts.join(""), `A journaled value of task ${id}`, "journal_mismatch");
+    },
+  };
+}
+
+/** How far a task's journal has come: what tells a crash loop from slow progress, and what its holders paid. */
+export async function journalReached(task: Task, guard: Guard, deps: Deps): Promise<Reached> {
+  const found = await persist(task.id, guard, deps, () => deps.store.getHead(task.id)).catch(
+    (error: unknown) => {
+      // One that was altered shows nothing: whoever opens it says so.
+      if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
+      throw error;
+    },
+  );
+  return reachedBy(task, found?.head);
+}
+
+/** For alerts: what a write has added to what its task has spent. */
+export function countSpent({ agent, spent: before }: Task, { spent }: Reached, { meter }: Deps): void {
+  if (spent.turns === before.turns) return;
+  meter.count("model_usd", { agent }, spent.usd - before.usd);
+  meter.count("model_tokens", { agent, kind: "input" }, spent.inputTokens - before.inputTokens);
+  meter.count("model_tokens", { agent, kind: "output" }, spent.outputTokens - before.outputTokens);
+}
+
+/** The journal as it is, without opening it. */
+export async function readJournal(
+  taskId: string,
+  guard: Guard,
+  deps: Deps,
+): Promise<{ head: Head; entries: readonly Entry[] } | undefined> {
+  const found = await persist(taskId, guard, deps, () => deps.store.getHead(taskId));
+  return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
+}
+
+/** Reads all large values of a journal, one after the other: each must be what its name says. */
+export async function checkValues(
+  taskId: string,
+  entries: readonly Entry[],
+  guard: Guard,
+  deps: Deps,
+): Promise<void> {
+  for (const { parts = [] } of entries as readonly Kept[])
+    for (const name of parts) if (partHashOf(name) !== undefined) await getPart(taskId, name, guard, deps);
+}
+
+function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
+  const { fence, stamp } = fresh;
+  if (head.born !== fresh.born) return fresh;
+  // From scratch: what was paid stays on the book, and nothing else is known any more.
+  if (head.epoch < fresh.epoch) return { ...fresh, spent: head.spent, saved: head.saved };
+  // What is there is about to be replayed. Whoever only waited would not have paid for it again in any case.
+  return { ...head, fence, stamp, saved: isAgain ? plus(head.saved, head.spent) : head.saved };
+}
+
+/** `isAgain`: the execution before was cut short. */
+async function takeOver(fresh: Head, isAgain: boolean, guard: Guard, deps: Deps): Promise<StoredHead> {
+  for (;;) {
+    const found = await persist(fresh.taskId, guard, deps, () => headToOpen(fresh, deps));
+    if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
+    if (found?.head.stamp === fresh.stamp) return found;
+    const head = found ? reopened(found.head, fresh, isAgain) : fresh;
+    const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
+    if (result.kind === "written") return storedAs(head, result);
+  }
+}
+
+/** The head as it is; of one that was altered and is not read any more, for the task begins from scratch, only its place. */
+async function headToOpen(fresh: Head, { store }: Deps): Promise<StoredHead | undefined> {
+  try {
+    return await store.getHead(fresh.taskId);
+  } catch (error) {
+    const altered = error instanceof Altered ? (error.found as StoredHead) : undefined;
+    if (!altered || !(fresh.epoch > altered.head.epoch)) throw error;
+    const { spent, saved } = fresh;
+    return { ...altered, head: { ...altered.head, born: fresh.born, fence: 0, spent, saved } };
+  }
+}
+
+async function readEntries(head: Head, guard: Guard, deps: Deps): Promise<Entry[]> {
+  const pages = await Promise.all(
+    head.pages.map(async (name) => JSON.parse(await getPart(head.taskId, name, guard, deps)) as Entry[]),
+  );
+  return [...pages.flat(), ...head.recent];
+}
+
+/** One link of the chain, seen through. Refused, or unanswered, it is looked for by its stamp. */
+async function putHead(
+  head: Head,
+  first: Revision | undefined,
+  guard: Guard,
+  deps: Deps,
+): Promise<StoredHead> {
+  let seen = first;
+  for (let failures = 0; ; ) {
+    guard();
+    try {
+      const result = await deps.store.putHead(head, seen);
+      endured(head.taskId, guard);
+      if (result.kind === "written") return storedAs(head, result);
+    } catch (error) {
+      failures = await endure(deps, error, failures, head.taskId, guard);
+    }
+    const found = await persist(head.taskId, guard, deps, () => deps.store.getHead(head.taskId));
+    if (found?.head.stamp === head.stamp) return found;
+    // Left by a holder that opened it and listed nothing, or by a task of the same id that was forgotten.
+    const isOurs =
+      found && (found.head.born !== head.born || (found.head.count === 0 && found.head.fence < head.fence));
+    if (seen === undefined && isOurs) {
+      seen = found.revision;
+      continue;
+    }
+    // Nobody but a later holder writes here: where the head is not as we left it, the task is not ours.
+    if (found?.revision !== seen) throw stale(head);
+  }
+}
+
+function stale({ taskId, fence }: Head): PawlError {
+  return new PawlError("lease_lost", `Task ${taskId}: a holder after fence ${fence} has opened its journal`);
+}
+
+/** As it is stored now: the next write of it names its seal. */
+function storedAs(head: Head, { revision, seal }: Extract<WriteResult, { kind: "written" }>): StoredHead {
+  return { head: seal ? { ...head, seal } : head, revision };
+}
+
+/** Under a name that says what it holds: the head lists it, and its seal covers the name. */
+async function keepPart(
+  taskId: string,
+  kind: "journal" | "value",
+  text: string,
+  guard: Guard,
+  deps: Deps,
+): Promise<string> {
+  const name = `${kind}-${uniqueToken()}-${await partHash(text)}`;
+  await persist(taskId, guard, deps, () => deps.store.putPart(taskId, name, text));
+  return name;
+}
+
+async function getPart(taskId: string, name: string, guard: Guard, deps: Deps): Promise<string> {
+  const text = await persist(taskId, guard, deps, () => deps.store.getPart(taskId, name));
+  if (text === undefined)
+    throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
+  const hash = partHashOf(name);
+  if (hash !== undefined && hash !== (await partHash(text)))
+    throw new PawlError(
+      "journal_altered",
+      `Part ${name} of task ${taskId}'s journal does not hold what it was written with`,
+    );
+  return text;
+}
+
+const partHash = async (text: string) => (await sha256(text)).slice(0, 32);
+
+/** Those of before there were seals have none in their name. */
+function partHashOf(name: string): string | undefined {
+  return /^(?:journal|value)-[0-9a-f-]{36}-([0-9a-f]{32})$/.exec(name)?.[1];
+}

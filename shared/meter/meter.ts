@@ -1,0 +1,100 @@
+import { messageOf } from "../errors/errors.ts";
+import { systemClock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { TaskStore } from "../ports/store.ts";
+import { backoff } from "../values/backoff.ts";
+import { series } from "./counters.ts";
+
+/** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
+const SHARDS = 8;
+/** Fifty that end at the same moment are through by the tenth; a function's last counts have no other flush. */
+const TRIES = 20;
+const shardName = (shard: number) => `counts-${shard}`;
+
+type Counts = Record<string, number>;
+
+/**
+ * Counts in memory, and adds them up in the store when flushed. A process that is killed takes its last counts with it:
+ * they are for alerts. Without anything counted, nothing is written.
+ */
+export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
+  let counts: Counts = {};
+  return {
+    count: (counter, labels, by = 1) => {
+      const name = series(`${counter}_total`, labels);
+      counts[name] = (counts[name] ?? 0) + by;
+    },
+    flush: async () => {
+      // What the store is asked while nothing happens is not worth a write.
+      if (Object.keys(counts).every((name) => name.startsWith("pawl_store_"))) return;
+      const added = counts;
+      counts = {};
+      try {
+        for (let tries = 0; tries < TRIES; tries++) {
+          const name = shardName(Math.floor(Math.random() * SHARDS));
+          const there = await store.getRecord(name);
+          const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
+          const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
+          if (written.kind === "written") return;
+          await systemClock.sleep(backoff(tries + 1, Math.random(), 10, 250));
+        }
+        counts = plus(added, counts);
+      } catch (error) {
+        // Not tried again at once: a write whose answer was lost would be counted twice.
+        log("warn", "counts.lost", { reason: messageOf(error) });
+      }
+    },
+  };
+}
+
+const READS = [
+  "get",
+  "getMany",
+  "due",
+  "list",
+  "position",
+  "changes",
+  "getHead",
+  "getPart",
+  "getRecord",
+] as const;
+const WRITES = ["create", "replace", "putHead", "putPart", "removeParts", "expire", "putRecord"] as const;
+
+/** The same store, which counts what it is asked and how long that takes. */
+export function metered(store: TaskStore, meter: Meter): TaskStore {
+  const timed = (
+    name: (typeof READS)[number] | (typeof WRITES)[number] | "attest",
+    kind: "read" | "write",
+  ) => {
+    const work = store[name] as (...args: unknown[]) => Promise<unknown>;
+    return async (...args: unknown[]) => {
+      const begun = performance.now();
+      try {
+        return await work(...args);
+      } finally {
+        meter.count(`store_${kind}s`, {});
+        meter.count(`store_${kind}_ms`, {}, performance.now() - begun);
+      }
+    };
+  };
+  const counted = [
+    ...READS.map((name) => [name, timed(name, "read")]),
+    ...WRITES.map((name) => [name, timed(name, "write")]),
+    ...(store.attest ? [["attest", timed("attest", "write")]] : []),
+  ];
+  return { ...store, ...(Object.fromEntries(counted) as Partial<TaskStore>) };
+}
+
+/** All that was ever counted in this namespace. */
+export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<Counts> {
+  const shards = Array.from({ length: SHARDS }, (_, shard) => store.getRecord(shardName(shard)));
+  const found = await Promise.all(shards);
+  return found.reduce<Counts>((sum, one) => (one ? plus(sum, JSON.parse(one.text) as Counts) : sum), {});
+}
+
+function plus(a: Counts, b: Counts): Counts {
+  const sum = { ...a };
+  for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
+  return sum;
+}

@@ -1,0 +1,50 @@
+import type { Settings } from "../settings/settings.ts";
+import type { Mark } from "../task/events.ts";
+import type { Bus } from "./bus.ts";
+import type { Clock } from "./clock.ts";
+import type { Log } from "./log.ts";
+import type { Meter } from "./meter.ts";
+import type { Model } from "./model.ts";
+import type { Notify } from "./notify.ts";
+import type { Sealer } from "./sealer.ts";
+import type { TaskStore } from "./store.ts";
+
+/** A platform's invocation, which has an end. */
+export interface Invocation {
+  /** How long until it is told to stop, in milliseconds. */
+  left(): number;
+  /** The longest that one of this function has. */
+  readonly longest: number;
+}
+
+/** What every journey is given. Only functions/ and infra/ choose what is behind the ports. */
+export interface Deps {
+  readonly store: TaskStore;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: Settings;
+  /** Who writes: in histories, and on running documents. */
+  readonly runner: string;
+  /** How many lanes an agent of this project has; undefined if there is none of that name. */
+  readonly lanesOf?: (agent: string) => number | undefined;
+  readonly meter: Meter;
+  /** For what the store does not seal by itself. */
+  readonly sealer: Sealer;
+  readonly model?: Model;
+  /** Tells people of what failed, is in doubt, or waits for them. */
+  readonly notify?: Notify;
+  /** None in a process that runs for as long as it likes. */
+  readonly invocation?: Invocation;
+  /** Tells the agent's function that there is something in its queue, without waiting for it. */
+  readonly wake?: (agent: string) => void;
+}
+
+export function uniqueToken(): string {
+  return crypto.randomUUID();
+}
+
+export function mark(deps: Pick<Deps, "clock" | "runner" | "notify">): Mark {
+  const tells = deps.notify !== undefined;
+  return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner, tells };
+}

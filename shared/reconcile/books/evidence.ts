@@ -1,0 +1,75 @@
+import { isPawlError, isUnsound } from "../../errors/errors.ts";
+import type { Deps } from "../../ports/deps.ts";
+import type { Task } from "../../task/document.ts";
+import { stampHash, UNKNOWN } from "./carried.ts";
+import { leftOpen } from "./open-tasks.ts";
+import { type Ledger, type Mark, readLedger } from "./reports.ts";
+import type { Range } from "./sequences.ts";
+
+/** Clocks of machines that are well are closer by far. */
+const SLACK = 60_000;
+
+/** What shows that a task which looks open was further already; undefined where nothing does. */
+export type Evidence = (task: Task) => Promise<string | undefined>;
+
+/**
+ * For whoever is about to start a task that nobody carries: its document may have been put back from a backup, and the
+ * work be done. Its journal knows its last holder; the last report knows which sequences were explained, and which tasks
+ * were open. It costs a read or three, and only of what is stuck.
+ */
+export function evidence(deps: Deps): Evidence {
+  let asked: Promise<Ledger> | undefined;
+  const ledgerNow = () => {
+    asked ??= readLedger(deps.store);
+    return asked;
+  };
+  return async (task) => {
+    if (isAccepted(task)) return undefined;
+    return (await byJournal(deps, task)) ?? byReport(deps, task, await ledgerNow());
+  };
+}
+
+/** A person has looked at it, and says that it is right as it is. */
+export const isAccepted = ({ history }: Task) => history.some(({ event }) => event === "accept");
+
+async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promise<string | undefined> {
+  try {
+    const head = (await store.getHead(id))?.head;
+    if (!head || head.born !== createdAt || head.fence <= fence) return undefined;
+    return `its journal was opened under fence ${head.fence}, and its document says ${fence}`;
+  } catch (error) {
+    if (isUnsound(error) || isPawlError(error, "journal_altered")) return error.message;
+    throw error;
+  }
+}
+
+async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Promise<string | undefined> {
+  if (at === undefined) return undefined;
+  const when = new Date(at).toISOString();
+  if ((task.state === "dispatched" || task.state === "running") && task.seq !== undefined) {
+    const mark = marks[task.queue];
+    if (mark && wasSettled(mark, task.seq, task.updatedAt))
+      return `the report of ${when} found sequence ${task.seq} of ${task.queue} settled`;
+  }
+  if (!open || task.createdAt > at - SLACK) return undefined;
+  const stamp = await leftOpen({ deps }, open, task.id);
+  if (stamp === false) return `it was created before the report of ${when}, which found it over`;
+  return stamp !== undefined && lacks(task, stamp)
+    ? `it lacks the write that the report of ${when} saw last`
+    : undefined;
+}
+
+/** In the stream as it was then: sequences of an earlier one of its name were others. */
+const wasSettled = ({ createdAt, upTo, open, unexplained = [] }: Mark, seq: number, updatedAt: number) =>
+  updatedAt >= createdAt && seq <= upTo && !isIn(open, seq) && !isIn(unexplained, seq);
+
+/** Whether a document has all of its history, and this write is not in it: a dead letter that was redriven has it. */
+function lacks({ stamp, counts, history }: Task, write: number): boolean {
+  // Nobody could read it then, or believe it.
+  if (write === UNKNOWN) return false;
+  const isWhole = (counts?.writes ?? Infinity) <= history.length;
+  return isWhole && ![stamp, ...history.map((one) => one.stamp)].some((one) => stampHash(one) === write);
+}
+
+export const isIn = (ranges: readonly Range[], seq: number) =>
+  ranges.some(([from, to]) => seq >= from && seq <= to);

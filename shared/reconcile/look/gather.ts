@@ -1,0 +1,178 @@
+import { isStranded } from "../../dispatch/queues.ts";
+import { hasMessage } from "../../dispatch/sweep.ts";
+import { isPawlError, isUnsound, messageOf, PawlError } from "../../errors/errors.ts";
+import type { Entry } from "../../journal/entries.ts";
+import { checkValues, readJournal } from "../../journal/journal.ts";
+import type { Found } from "../../ports/store.ts";
+import type { Guard } from "../../retry/guards.ts";
+import { pause } from "../../retry/patience.ts";
+import type { Dispatched, Running, Settlement, Task } from "../../task/document.ts";
+import { ORPHAN_AFTER } from "../../task/due.ts";
+import { pageHash, pageName } from "../../task/settled.ts";
+import { isFinal } from "../../task/table.ts";
+import type { Account } from "../account.ts";
+import { type Carried, stampHash } from "../books/carried.ts";
+import { evidence } from "../books/evidence.ts";
+import type { Finding, FindingName } from "../findings/findings.ts";
+import { type Pace, patiently } from "../pace.ts";
+import { examineJournal, isOverdue } from "./examine.ts";
+
+export type FoundTask = Extract<Found, { task: Task }>;
+
+/** A document with all that had to be read beside it. */
+export interface Gathered {
+  readonly found: FoundTask;
+  /** All that it settled, also what was paged out. */
+  readonly settlements: readonly Settlement[];
+  readonly entries: readonly Entry[];
+  readonly findings: readonly Finding[];
+  /** Its holder did not answer. */
+  readonly isUnheld?: boolean;
+}
+
+const READS = 3;
+
+/** Reads what a look at a document needs, and changes nothing: cut off at any point, the document was not looked at. */
+export function gathering(pace: Pace, account: Account) {
+  const { deps, stop } = pace;
+  const { plan } = account;
+  const infos = new Map(plan.queues.map(({ stream, info }) => [stream, info]));
+  const whyOver = evidence(deps);
+
+  /** What is stored beside a document. Where that can't be read and the store answers otherwise, it is a finding. */
+  const beside = async <T>(task: Task, what: string, none: T, read: () => Promise<T>): Promise<Read<T>> => {
+    try {
+      return { value: await read(), findings: [] };
+    } catch (error) {
+      const isStores = isPawlError(error, "store_unavailable") || isPawlError(error, "store_refused");
+      if (isStores) {
+        // Tries of earlier slices count: it must come to an end also where each has time for one.
+        const tries = (account.failed[task.id] ?? 0) + 1;
+        account.failed[task.id] = tries;
+        if (tries < READS && !isPawlError(error, "store_refused")) {
+          if (stop.aborted) throw error;
+          await pause(deps, tries, stop);
+          return beside(task, what, none, read);
+        }
+        // It throws where the store is away, and not only this.
+        await deps.store.get(task.id).catch(ifUnsound);
+      }
+      const kind = kindOf(error);
+      return { value: none, findings: [findingOf(kind, task, `${what} can't be read: ${messageOf(error)}`)] };
+    }
+  };
+
+  const settlementsOf = async (task: Task): Promise<Read<readonly Settlement[]>> => {
+    const { settled: newest, settledPages: pages, settledHash } = task;
+    if (pages === 0) return { value: newest, findings: [] };
+    return beside(task, "what it settled before", newest, async () => {
+      const names = Array.from({ length: pages }, (_, page) => pageName(page));
+      const texts = await Promise.all(names.map((name) => deps.store.getPart(task.id, name)));
+      let hash: string | undefined;
+      for (const text of texts) hash = await pageHash(hash, text ?? "");
+      if (settledHash !== undefined && hash !== settledHash)
+        throw new PawlError("journal_altered", "it is not what was written");
+      return [...texts.flatMap((text) => JSON.parse(text ?? "[]") as Settlement[]), ...newest];
+    });
+  };
+
+  const journalOf = async (task: Task): Promise<Read<readonly Entry[]>> => {
+    if (task.journaled === 0) return NO_JOURNAL;
+    const read = await beside(task, "its journal", undefined, async () => {
+      const guard = once(task.id);
+      const journal = await readJournal(task.id, guard, deps);
+      if (journal?.head.born !== task.createdAt) return undefined;
+      await checkValues(task.id, journal.entries, guard, deps);
+      return journal;
+    });
+    if (read.findings.length > 0) return { ...read, value: [] };
+    const { head, entries = [] } = read.value ?? {};
+    const isBehind = head !== undefined && head.fence > task.fence;
+    const back = `its journal was opened under fence ${head?.fence}, and its document says ${task.fence}`;
+    return {
+      value: entries,
+      findings: isBehind ? [findingOf("rolled_back", task, back)] : examineJournal(task, entries),
+    };
+  };
+
+  /** Whether it should have a message, and has had the time to get one. */
+  const isDue = (task: Task): task is Dispatched | Running =>
+    (task.state === "dispatched" || task.state === "running") && plan.at - task.updatedAt >= 2 * ORPHAN_AFTER;
+
+  const carrierOf = async (task: Task): Promise<Pick<Gathered, "findings" | "isUnheld">> => {
+    if (isOverdue(task, plan.at)) {
+      const why = await whyOver(task);
+      return { findings: why ? [findingOf("rolled_back", task, why)] : [] };
+    }
+    if (!isDue(task)) return NONE;
+    const info = infos.get(task.queue);
+    const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
+    // Its message is further back in the queue. A running task's is the one that is under way.
+    if (task.state === "dispatched" && isBehind) return NONE;
+    const isThere = await patiently(pace, () => hasMessage(deps, task)).catch((error: unknown) => {
+      if (isPawlError(error, "bus_refused")) return false;
+      throw error;
+    });
+    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));
+    // It may have gone on while it was looked at.
+    if (isHeld || (await deps.store.get(task.id).catch(ifUnsound))?.task.stamp !== task.stamp) return NONE;
+    if (isThere) return { findings: [], isUnheld: task.state === "running" };
+    const why = await whyOver(task);
+    if (why) return { findings: [findingOf("rolled_back", task, why)] };
+    const detail = `it is ${task.state}, and ${task.queue} has no message of it`;
+    return { findings: [findingOf("orphan", task, detail)] };
+  };
+
+  /** `before`: as the last report left it. What has not changed since has the journal that it had. */
+  return async (found: FoundTask, before: Carried | undefined): Promise<Gathered> => {
+    const { task } = found;
+    // What was altered is not believed beyond what it settled: that its sequences are not named as well.
+    if (found.altered) return { found, settlements: task.settled, entries: [], findings: [] };
+    const settlements = await settlementsOf(task);
+    const carrier = isFinal(task) ? NONE : await carrierOf(task);
+    const isSame = before?.stamp === stampHash(task.stamp);
+    const journal = isSame ? NO_JOURNAL : await journalOf(task);
+    const findings = [...settlements.findings, ...carrier.findings, ...journal.findings];
+    return { ...carrier, found, settlements: settlements.value, entries: journal.value, findings };
+  };
+}
+
+interface Read<T> {
+  readonly value: T;
+  readonly findings: readonly Finding[];
+}
+
+const NONE = { findings: [] };
+const NO_JOURNAL: Read<readonly Entry[]> = { value: [], findings: [] };
+
+function kindOf(error: unknown): FindingName {
+  if (isPawlError(error, "journal_altered")) return "altered";
+  return isUnsound(error) || error instanceof SyntaxError ? "unreadable" : "journal_missing";
+}
+
+/** Nobody acts on it: another finding says why. */
+export function ifUnsound(error: unknown): undefined {
+  if (!isUnsound(error)) throw error;
+  return undefined;
+}
+
+export function findingOf(
+  kind: FindingName,
+  { id, agent }: Pick<Task, "id" | "agent">,
+  detail: string,
+): Finding {
+  return { kind, subject: id, agent, detail };
+}
+
+/** Asks the store once: whoever looks at many documents tries again himself, and counts that. */
+function once(taskId: string): Guard {
+  let isTried = false;
+  const guard = () => {
+    if (isTried)
+      throw new PawlError("store_unavailable", `The store does not answer for the journal of ${taskId}`);
+  };
+  const retried = () => {
+    isTried = true;
+  };
+  return Object.assign(guard, { retried });
+}

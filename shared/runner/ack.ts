@@ -1,0 +1,88 @@
+import { isPawlError, messageOf } from "../errors/errors.ts";
+import type { Delivery } from "../ports/bus.ts";
+import type { Deps } from "../ports/deps.ts";
+import { pause } from "../retry/patience.ts";
+import type { Hold } from "./lease.ts";
+
+/** What the broker is told about a message. "silent": the message is no longer ours to speak of. */
+export type Word =
+  | { readonly kind: "ack" }
+  | { readonly kind: "nak"; readonly delayMs: number }
+  | { readonly kind: "silent" };
+
+/** What became of a message, in a word that doesn't change. */
+export type HandledAs =
+  | "completed"
+  | "failed"
+  | "retry"
+  | "handed-off"
+  | "sleeping"
+  | "waiting"
+  | "in-doubt"
+  | "cancelled"
+  | "skipped"
+  | "surplus"
+  | "dead-letter"
+  | "not-due"
+  | "put-back"
+  /** This invocation has too little time left for it: one that has more takes it. */
+  | "too-short"
+  /** The store did not answer for a lease: another runner may reach it. */
+  | "store-away"
+  /** Its document is sealed with a key that this function does not have: another one may have it. */
+  | "other-key"
+  | "abandoned"
+  | "left";
+
+export interface Recorded {
+  readonly word: Word;
+  readonly as: HandledAs;
+  /** For people. */
+  readonly detail?: string;
+  /** When the task wants to be dispatched again. */
+  readonly dueAt?: number;
+}
+
+/**
+ * Says the word, until it is confirmed or as long as the message could still be ours. An ack that stays unconfirmed
+ * costs nothing but a redelivery, which finds its sequence settled.
+ */
+export async function settle(delivery: Delivery, word: Word, hold: Hold, deps: Deps): Promise<boolean> {
+  switch (word.kind) {
+    case "silent":
+      return false;
+    case "ack":
+      return confirm(() => delivery.ack(), delivery, deps);
+    case "nak":
+      // A +WPI that follows a nak would take it back.
+      await hold.stopBeats();
+      return confirm(() => putBack(delivery, word.delayMs, hold), delivery, deps);
+    default:
+      return word satisfies never;
+  }
+}
+
+/**
+ * Unlike an ack, a nak is not true whoever says it: on a message that is another's by now it would take its holder's
+ * work away. So each time it is said anew, it is ours to say or it is not said.
+ */
+async function putBack(delivery: Delivery, delayMs: number, hold: Hold): Promise<void> {
+  hold.check();
+  if (await delivery.current()) await delivery.nak(delayMs);
+}
+
+async function confirm(say: () => Promise<void>, delivery: Delivery, deps: Deps): Promise<boolean> {
+  const until = deps.clock.monotonic() + deps.settings.ackWait;
+  for (let failures = 1; ; failures++) {
+    try {
+      await say();
+      return true;
+    } catch (error) {
+      if (!isPawlError(error, "bus_unavailable") || deps.clock.monotonic() >= until) {
+        deps.log("warn", "settle.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
+        return false;
+      }
+      await pause(deps, failures);
+    }
+  }
+}

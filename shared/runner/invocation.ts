@@ -1,0 +1,63 @@
+import type { Agent } from "../agent.ts";
+import type { Delivery } from "../ports/bus.ts";
+import type { Deps, Invocation } from "../ports/deps.ts";
+import type { Task } from "../task/document.ts";
+import { successionWait } from "../task/succession.ts";
+import type { Recorded, Word } from "./ack.ts";
+import type { Outcome, Ran } from "./outcome.ts";
+
+/** How long a model's turn may take: what an invocation must have left to begin one. */
+const TURN = 300_000;
+/** Of the longest invocation: no task may need more, or none could run it. What it can't wait for in one it waits for in several. */
+const MOST = 2 / 3;
+
+function atMost({ longest }: Invocation, ms: number): number {
+  return Math.min(ms, longest * MOST);
+}
+
+/** Cut off in a turn, an invocation leaves an answer that is paid for and lost. Undefined: there is time enough. */
+export function lacksForTurn(invocation: Invocation | undefined): { readonly needs: number } | undefined {
+  if (!invocation) return undefined;
+  const needs = atMost(invocation, TURN);
+  return invocation.left() < needs ? { needs } : undefined;
+}
+
+/**
+ * A hand-off with what the next runner has to know. One that got no further in its time asks for more of it, so that
+ * invocations that are too short don't pass the task on to each other for ever. One whose message was delivered very
+ * often asks for another message: the server counts deliveries, and gives up on the message in the end.
+ */
+export function handedOn(
+  { outcome, isFurther }: Pick<Ran, "outcome" | "isFurther">,
+  had: number,
+  { deliveries }: Pick<Delivery, "deliveries">,
+  { limits }: Agent,
+  { invocation, settings }: Deps,
+): Outcome {
+  if (outcome.kind !== "handOff") return outcome;
+  const isStuck = invocation && !isFurther && outcome.needs === undefined && outcome.waited === undefined;
+  // On a strict lane another message would come behind those that it is to go before.
+  const isMany = deliveries > settings.maxDeliver / 2 && limits.order !== "strict";
+  return {
+    ...outcome,
+    ...(isStuck && { needs: Math.ceil(atMost(invocation, 2 * had)) }),
+    ...(isMany && { renewed: true }),
+  };
+}
+
+/**
+ * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
+ * from the beginning. The message stays for one that has more time.
+ */
+export function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded | undefined {
+  const { invocation, settings, clock, runner } = deps;
+  if (!invocation) return undefined;
+  const wait = successionWait(task, { now: clock.now(), by: runner });
+  const needed = atMost(invocation, Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0));
+  const left = invocation.left();
+  if (left >= needed) return undefined;
+  // To be put back at once is a delivery too, and they are counted.
+  const isMany = deliveries > settings.maxDeliver / 2;
+  const word: Word = isMany ? { kind: "silent" } : { kind: "nak", delayMs: 0 };
+  return { word, as: "too-short", detail: `it needs ${needed} ms, and ${Math.round(left)} ms are left` };
+}

@@ -1,0 +1,135 @@
+import type { Agent } from "../agent.ts";
+import { isPawlError, messageOf } from "../errors/errors.ts";
+import type { Delivery, Pull } from "../ports/bus.ts";
+import type { Deps } from "../ports/deps.ts";
+import { pause } from "../retry/patience.ts";
+import { trouble } from "../retry/trouble.ts";
+import { type Queue, streamName } from "../task/names.ts";
+import { backoff } from "../values/backoff.ts";
+import { type Handled, handle } from "./handle.ts";
+import { mender } from "./queue-drift.ts";
+
+/**
+ * "once": at most one message. "drain": until the queue is empty. "idle": until there is nothing to take, which may be
+ * because another runner holds the lane. "forever": until told to stop.
+ */
+export type PullMode = "once" | "drain" | "idle" | "forever";
+
+/** A lost pull (its server restarted) costs at most this much idling. */
+const PULL_WAIT = 5_000;
+const DRAIN_WAIT = 1_000;
+/** A lane that was worked on and has brought nothing for so long has run empty. */
+export const EMPTIED = 10_000;
+
+/** What a lane tells whoever serves it. */
+export interface Told {
+  handled(handled: Handled): void;
+  /** Once, after the last message, or after the start. */
+  emptied(): void;
+}
+
+/**
+ * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
+ * this is about to end: a pull that nobody waits for could take a message along.
+ */
+export async function pullLane(
+  queue: Queue,
+  agent: Agent,
+  mode: PullMode,
+  stop: AbortSignal,
+  deps: Deps,
+  told: Told,
+): Promise<void> {
+  let waiting: Pull | undefined;
+  let workedAt: number | undefined = deps.clock.monotonic();
+  const away = trouble(deps);
+  const drifted = mender(queue, deps);
+  const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
+  const withdraw = () => void waiting?.cancel();
+  stop.addEventListener("abort", withdraw);
+  try {
+    for (let failures = 0; !stop.aborted; ) {
+      if (mode !== "forever" && (await isEmpty(queue, deps))) break;
+      waiting ??= pull();
+      const pulled = await waiting.delivery.then(
+        (delivery) => ({ delivery }),
+        (error: unknown) => {
+          // A server that is too old may be replaced, or a reconnect lead to another.
+          if (!isPawlError(error, "bus_unavailable") && !isPawlError(error, "server_too_old")) throw error;
+          away.met("pull.failed", { queue: streamName(queue), reason: messageOf(error) });
+        },
+      );
+      waiting = undefined;
+      if (!pulled) {
+        await pause(deps, ++failures, stop);
+        continue;
+      }
+      away.over("pull.back", { queue: streamName(queue) });
+      failures = 0;
+      const { delivery } = pulled;
+      if (!delivery) {
+        if (mode === "idle") break;
+        if (workedAt !== undefined && deps.clock.monotonic() - workedAt >= EMPTIED) {
+          workedAt = undefined;
+          told.emptied();
+        }
+        continue;
+      }
+      if (stop.aborted) {
+        await putBack(delivery);
+        break;
+      }
+      const prefetch = () => {
+        if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
+      };
+      const handled = await handle(delivery, queue, agent, stop, deps, prefetch);
+      told.handled(handled);
+      if (handled.as === "store-away") await untilStoreAnswers(mode, stop, deps);
+      workedAt = deps.clock.monotonic();
+      // Put back, it would come again at once.
+      if (mode === "once" || handled.as === "too-short") break;
+    }
+  } finally {
+    stop.removeEventListener("abort", withdraw);
+    await waiting?.cancel();
+    // Served while the last ack was under way.
+    const late = await waiting?.delivery.catch(() => undefined);
+    if (late) await putBack(late);
+  }
+}
+
+const PROBE = "probe";
+
+/**
+ * Nothing is pulled that could not be claimed. An invocation ends with the store's error; a process says how long it
+ * has lasted, and waits.
+ */
+async function untilStoreAnswers(mode: PullMode, stop: AbortSignal, deps: Deps): Promise<void> {
+  const since = deps.clock.monotonic();
+  for (let failures = 1; !stop.aborted; failures++) {
+    try {
+      await deps.store.getRecord(PROBE);
+      return deps.log("info", "store.back", { store: deps.store.name });
+    } catch (error) {
+      if (mode === "idle") throw error;
+      const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
+      deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
+      await deps.clock.sleep(backoff(failures, Math.random(), 1_000, 30_000), stop);
+    }
+  }
+}
+
+/** Withdrawn too late. If this process slept since, the message is another's by now. */
+async function putBack(delivery: Delivery): Promise<void> {
+  if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
+}
+
+async function isEmpty(queue: Queue, deps: Deps): Promise<boolean> {
+  try {
+    const state = await deps.bus.state(queue);
+    return state.pending === 0 && state.inFlight === 0;
+  } catch (error) {
+    if (isPawlError(error, "bus_unavailable")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,263 @@
+import type { Agent, AgentContext } from "../agent.ts";
+import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../errors/errors.ts";
+import { callsOf } from "../handler/calls.ts";
+import { runHandler } from "../handler/lineage.ts";
+import type { Suspension } from "../handler/suspension.ts";
+import { heedWitnesses } from "../handler/witness.ts";
+import { doubtful, resolutionName } from "../journal/entries.ts";
+import { type Journal, journalReached, openJournal } from "../journal/journal.ts";
+import type { Deps } from "../ports/deps.ts";
+import { holding } from "../retry/guards.ts";
+import { graceOf } from "../settings/settings.ts";
+import type { Running, TaskFailure } from "../task/document.ts";
+import { byteLength, type JsonObject, plainJson } from "../values/json.ts";
+import type { Hold } from "./lease.ts";
+import { journalOf, type Outcome, type Ran } from "./outcome.ts";
+
+type Ending =
+  /** `lingers`: other calls that it had made still run. */
+  | { readonly value: unknown; readonly lingers?: boolean }
+  | { readonly thrown: unknown; readonly lingers?: boolean }
+  | { readonly suspended: Suspension };
+
+/** Runs the handler under the hold's lease. Never throws. */
+export async function run(
+  task: Running,
+  agent: Agent,
+  hold: Hold,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Ran> {
+  const before = journalOf(task);
+  const input = await acceptedInput(agent, task.input);
+  if ("problem" in input)
+    return {
+      outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true },
+      journal: await unopened(task, hold, deps),
+    };
+
+  const over = new AbortController();
+  const abort = new AbortController();
+  const cause = { hold, stop, timedOut: timer(agent.limits.timeout, over.signal, deps) };
+  const causes = [hold.lost, hold.cancelled, stop, cause.timedOut];
+  const relay = () => abort.abort(causes.find((signal) => signal.aborted)?.reason);
+  for (const signal of causes) signal.addEventListener("abort", relay);
+
+  try {
+    // Told to stop, or lost, before it began: the handler must not start at all.
+    if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
+    if (stop.aborted) return { outcome: { kind: "handOff", ended: true }, journal: before };
+    const signal = watchful(abort.signal, hold);
+    const guard = holding(hold);
+    const journal = await openJournal(task, agent.version, guard, deps);
+    await heedWitnesses(deps, task, journal, guard);
+    const opened = done(journal);
+    // Asked for while nobody held it, or before its holder died, or while its successor waited. What the journal says
+    // of its effects decides whether it may simply be cancelled.
+    if (task.cancelRequested || hold.cancelled.aborted)
+      return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
+    const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, guard, deps);
+    const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
+    const { id, attempts } = task;
+    const { version } = journal;
+    const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
+    let isFailing = false;
+    const handled = execute(agent, context).then(async (end): Promise<Ending> => {
+      // Of one that returned, a call that it forgot to await is not waited for long. One that failed in one branch is
+      // over when its other calls are: what they did is stored first, and those that take longer are told to stop.
+      const rest = close();
+      if (!rest || (await within(rest, deps, over.signal))) return end;
+      if (!("thrown" in end)) return { ...end, lingers: true };
+      isFailing = true;
+      abort.abort(new PawlError("execution_over", "Another call of this handler failed"));
+      return (await within(rest, deps, over.signal)) ? end : { ...end, lingers: true };
+    });
+    const ended = Promise.race([handled, suspended.then((why) => ({ suspended: why }))]);
+    const ending = await Promise.race([ended, aborted(abort.signal)]);
+    const last = ending ?? (await (isFailing ? handled : Promise.race([ended, grace(deps, over.signal)])));
+    close();
+    const outcome = classify(last, cause, deps);
+    const isCancelled = outcome.kind === "cancelled";
+    return {
+      outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
+      journal: reached(journal, task),
+      isFurther: done(journal) > opened,
+    };
+  } catch (error) {
+    // Only the opening of the journal throws, and what reads it: the handler has not begun, and what it had begun before
+    // is not known.
+    const outcome = classify({ thrown: error }, { ...cause, isUnopened: true }, deps);
+    return { outcome, journal: outcome.kind === "abandoned" ? before : await unopened(task, hold, deps) };
+  } finally {
+    over.abort();
+    for (const signal of causes) signal.removeEventListener("abort", relay);
+    // However it ended, nothing of this execution may go on: not what it forgot to await, nor what ran beside a wait.
+    abort.abort(new PawlError("execution_over", `This execution of task ${task.id} is over`));
+  }
+}
+
+/** Of a task that fails before its journal is opened: what holders before paid, and could not say, is said with that. */
+async function unopened(task: Running, hold: Hold, deps: Deps): Promise<Ran["journal"]> {
+  const before = journalOf(task);
+  if (task.fresh) return before;
+  return journalReached(task, holding(hold), deps).catch(() => before);
+}
+
+/** How much of it need never be done again. */
+function done(journal: Journal): number {
+  return journal.listed().filter(({ kind }) => kind === "step" || kind === "receipt").length;
+}
+
+function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
+  const { count: journaled, spent, saved } = journal.head();
+  const unjournaled = fresh && journal.isUnwritten() && { unjournaled: true };
+  return { journaled, spent, saved, ...unjournaled };
+}
+
+/** With an effect under way that nobody knows the end of, it is for a person to say first. */
+function cancelled({ signals }: Running, journal: Journal, ended: boolean): Outcome {
+  const doubt = doubtful(journal.listed(), (key, tries) => {
+    return signals.some(({ name }) => name === resolutionName(key, tries));
+  });
+  return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };
+}
+
+async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {
+  try {
+    return { value: await runHandler(agent, context) };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+function classify(
+  ending: Ending | undefined,
+  cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal; isUnopened?: boolean },
+  deps: Deps,
+): Outcome {
+  if (!isHeld(cause.hold)) return { kind: "abandoned" };
+  // The journal knew it first: a later holder has opened it.
+  if (ending && "thrown" in ending && isPawlError(ending.thrown, "lease_lost")) return { kind: "abandoned" };
+  const ended = ending !== undefined && !("lingers" in ending);
+  // What a handler still finished after its signal is a result like any other.
+  if (ending && "value" in ending) return completed(ending.value, ended, deps);
+  if (ending && "suspended" in ending) return ending.suspended;
+  if (cause.hold.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
+  if (cause.stop.aborted) return { kind: "handOff", ended };
+  if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };
+  const thrown = ending?.thrown;
+  if (isPawlError(thrown) && thrown.disposition !== "retry")
+    return { kind: "failed", error: failure(thrown), ended };
+  const isTimed = thrown instanceof Retry && Number.isFinite(thrown.after);
+  const after = isTimed ? { after: Math.min(Math.max(0, thrown.after), LONGEST_DELAY) } : {};
+  return { kind: "retry", error: failure(thrown), ...after, ended };
+}
+
+function completed(value: unknown, ended: boolean, deps: Deps): Outcome {
+  try {
+    const result = value === undefined ? null : plainJson(value, "The result", "result_invalid");
+    const bytes = byteLength(JSON.stringify(result));
+    const limit = deps.settings.resultLimit;
+    if (bytes <= limit) return { kind: "completed", result };
+    throw new PawlError(
+      "result_too_large",
+      `The result has ${bytes} bytes; the limit is ${limit} (PAWL_RESULT_LIMIT)`,
+    );
+  } catch (error) {
+    return { kind: "failed", error: { ...failure(error), phase: "result" }, ended };
+  }
+}
+
+const MESSAGE_KEPT = 4_000;
+/** What is asked for beyond a year is a mistake of units. */
+const LONGEST_DELAY = 365 * 86_400_000;
+
+function failure(error: unknown, phase: TaskFailure["phase"] = "handler"): TaskFailure {
+  const code: ErrorCode = isPawlError(error) ? error.code : "handler_failed";
+  return { code, message: messageOf(error).slice(0, MESSAGE_KEPT), ...stackOf(error), phase };
+}
+
+/** Only of what is none of ours: Fatal and Retry say what they mean. */
+function stackOf(error: unknown): { stack?: string } {
+  if (!(error instanceof Error) || isPawlError(error) || typeof error.stack !== "string") return {};
+  const frames = error.stack.split("\n").filter((line) => /^\s+at /.test(line));
+  return frames.length > 0 ? { stack: frames.slice(0, 5).join("\n").slice(0, 1_000) } : {};
+}
+
+/** The input as the agent's schema accepts it, or why it does not. */
+export async function acceptedInput(
+  agent: Agent,
+  input: JsonObject,
+): Promise<{ value: unknown } | { problem: PawlError }> {
+  if (!agent.input) return { value: input };
+  try {
+    const checked = await agent.input["~standard"].validate(input);
+    if (!checked.issues) return { value: checked.value };
+    const issues = checked.issues.slice(0, 5).map(({ message, path }) => {
+      const at = path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+      return at ? `${at}: ${message}` : message;
+    });
+    return {
+      problem: new PawlError("input_invalid", `The agent does not accept this input. ${issues.join("; ")}`),
+    };
+  } catch (error) {
+    return { problem: new PawlError("input_invalid", `The agent's schema threw: ${messageOf(error)}`) };
+  }
+}
+
+/**
+ * The signal's own `aborted` lags behind in a process that was frozen: on waking, the handler's timers may fire before
+ * the lease's. Asking this one compares the clocks first.
+ */
+function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
+  const current = () => {
+    // Where it is lost, this aborts hold.lost, which aborts the signal.
+    isHeld(hold);
+    return Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get?.call(signal) as boolean;
+  };
+  return Object.defineProperties(signal, {
+    aborted: { get: current },
+    throwIfAborted: {
+      value: () => {
+        if (current()) throw signal.reason;
+      },
+    },
+  });
+}
+
+/** Compares clocks. */
+function isHeld(hold: Hold): boolean {
+  try {
+    hold.check();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+async function grace(deps: Deps, over: AbortSignal): Promise<undefined> {
+  await deps.clock.sleep(graceOf(deps.settings), over);
+}
+
+/** Whether it is over before the grace is. */
+function within(rest: Promise<void>, deps: Deps, over: AbortSignal): Promise<boolean> {
+  return Promise.race([rest.then(() => true), grace(deps, over).then(() => false)]);
+}
+
+function timer(ms: number | undefined, over: AbortSignal, deps: Deps): AbortSignal {
+  const timedOut = new AbortController();
+  if (ms !== undefined) {
+    void deps.clock.sleep(ms, over).then(() => {
+      const message = `The handler ran longer than its limit of ${ms} ms`;
+      if (!over.aborted) timedOut.abort(new PawlError("task_timeout", message));
+    });
+  }
+  return timedOut.signal;
+}

@@ -1,0 +1,124 @@
+import type { Agent } from "../agent.ts";
+import { ensureQueue, queueOf } from "../dispatch/dispatch.ts";
+import { expireSome, keepExpiring } from "../dispatch/expire.ts";
+import { correctLeft, drainLeft, leftBehind } from "../dispatch/left-queues.ts";
+import { dispatchDue, rescue } from "../dispatch/sweep.ts";
+import { messageOf } from "../errors/errors.ts";
+import type { Deps } from "../ports/deps.ts";
+import type { Queue } from "../task/names.ts";
+import type { HandledAs } from "./ack.ts";
+import type { Handled } from "./handle.ts";
+import { EMPTIED, type PullMode, pullLane } from "./pull.ts";
+
+/** How many messages ended in which way. */
+export type Tally = Partial<Record<HandledAs, number>>;
+
+/** Due tasks are looked for this often, and when a retry of this process's own comes due. */
+const SWEEP_EVERY = 60_000;
+/** And no sooner than this after the last time because a lane has run empty. */
+const SWEEP_APART = 15_000;
+
+const TOLD: ReadonlySet<HandledAs> = new Set(["failed", "dead-letter", "waiting", "in-doubt"]);
+
+/** All lanes of one agent, and what those that went have left: queues made sure of, tasks dispatched, messages handled. */
+export async function serve(
+  name: string,
+  agent: Agent,
+  mode: PullMode,
+  stop: AbortSignal,
+  deps: Deps,
+): Promise<Tally> {
+  const { lanes } = agent.limits;
+  const queues = Array.from({ length: lanes }, (_, lane) => queueOf({ agent: name, lane }, deps));
+  for (const queue of queues) {
+    // A function is woken every minute, and its deploy has corrected what is there, but for what is unsafe by now.
+    for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
+      deps.log("info", "queue.ensured", { change });
+  }
+  const tally: Tally = {};
+  const sweep = sweeper(name, agent, deps);
+  const rescues = new Set<Promise<void>>();
+  const handled = ({ as, dueAt, id }: Handled) => {
+    tally[as] = (tally[as] ?? 0) + 1;
+    if (as === "abandoned" || as === "surplus") {
+      const rescued = rescue(deps, id).finally(() => rescues.delete(rescued));
+      rescues.add(rescued);
+    }
+    // People are told at once.
+    if (deps.notify && TOLD.has(as)) sweep.expect(deps.clock.now());
+    if (dueAt !== undefined) sweep.expect(dueAt);
+  };
+  const told = { handled, emptied: sweep.emptied };
+  if (mode === "forever") {
+    // A lane that can't go on takes the others down with it, but in good order: they hand off what they hold.
+    const broken = new AbortController();
+    const end = AbortSignal.any([stop, broken.signal]);
+    const lane = (how: PullMode) => (queue: Queue) => pullLane(queue, agent, how, end, deps, told);
+    const pulled = queues.map(lane(mode));
+    for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
+    const drained = drainLeft(deps, name, lanes, end, lane("drain"));
+    void sweep.run(end);
+    void keepExpiring(deps, end);
+    // Not for the sweep: what it leaves half dispatched is found by the next one.
+    await Promise.allSettled(pulled);
+    await drained();
+    if (broken.signal.aborted) throw broken.signal.reason;
+  } else {
+    if (mode !== "idle") await sweep.once(stop);
+    if (mode === "drain") await expireSome(deps, stop);
+    const all = [...queues];
+    for (const queue of await leftBehind(deps, name, lanes))
+      if (await correctLeft(deps, queue)) all.push(queue);
+    const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, told);
+    if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
+    // Whoever called this closes the connection: what one lane fails with waits until the others are over.
+    const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));
+    await Promise.all(rescues);
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+  }
+  await Promise.all(rescues);
+  return tally;
+}
+
+function sweeper(agent: string, { limits }: Agent, deps: Deps) {
+  const { clock, log } = deps;
+  let next = 0;
+  let last = 0;
+  let isEmptied = false;
+  let sooner = new AbortController();
+  const once = async (stop: AbortSignal) => {
+    last = clock.now();
+    next = last + SWEEP_EVERY;
+    // Where a lane has run empty there is no message to wait for: orphans are looked for while they are young.
+    const dispatchTimeout = isEmptied ? EMPTIED : limits.dispatchTimeout;
+    isEmptied = false;
+    try {
+      const dispatched = await dispatchDue(deps, agent, stop, { ...limits, dispatchTimeout });
+      if (dispatched > 0) log("info", "due.dispatched", { agent, dispatched });
+    } catch (error) {
+      log("warn", "due.failed", { agent, reason: messageOf(error) });
+    }
+    await deps.meter.flush();
+  };
+  const expect = (dueAt: number) => {
+    if (!(dueAt < next)) return;
+    next = dueAt;
+    sooner.abort();
+  };
+  return {
+    once,
+    expect,
+    /** A purge leaves tasks without messages, and a lane that is empty. */
+    emptied: () => {
+      isEmptied = true;
+      expect(last + SWEEP_APART);
+    },
+    run: async (stop: AbortSignal) => {
+      while (!stop.aborted) {
+        if (clock.now() >= next) await once(stop);
+        sooner = new AbortController();
+        await clock.sleep(Math.max(1, next - clock.now()), AbortSignal.any([stop, sooner.signal]));
+      }
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { createHash, createHmac } from "node:crypto";
+import type { Sealer } from "../ports/sealer.ts";
+import { base64url, isSameSeal, keyIdOf, NO_KEY, sealOf } from "./seal.ts";
+
+/** The same seals as by WebCrypto, in an eighth of the time: a reconciliation checks a million of them. */
+export function nodeSealer(keys: readonly string[] = [NO_KEY]): Sealer {
+  const makers = keys.map(makerOf);
+  return {
+    seal: (text) => (makers[0] as Maker).seal(text),
+    isGenuine: (seal, text) => makers.some((maker) => isSameSeal(maker.seal(text), seal)),
+    isOfKnownKey: (seal) => makers.some(({ id }) => id === keyIdOf(seal)),
+    acceptsUnsealed: keys.includes(NO_KEY),
+  };
+}
+
+interface Maker {
+  readonly id: string;
+  seal(text: string): string;
+}
+
+function makerOf(key: string): Maker {
+  if (key === NO_KEY)
+    return { id: "0", seal: (text) => sealOf("0", createHash("sha256").update(text).digest()) };
+  const mac = (text: string) => createHmac("sha256", key).update(text).digest();
+  const id = base64url(mac("which key")).slice(0, 6);
+  return { id, seal: (text) => sealOf(id, mac(text)) };
+}

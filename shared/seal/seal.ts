@@ -1,0 +1,54 @@
+import type { Head } from "../journal/entries.ts";
+import type { Seal, Task } from "../task/document.ts";
+
+/** Its seal; undefined where its last writer made none. */
+export function sealIn({ seal, stamp }: Task | Head): Seal | undefined {
+  return seal?.stamp === stamp ? seal : undefined;
+}
+
+/** What the seal of a task's document is made of. A document that lies under another key has none that fits. */
+export function taskText(task: Task, key: string): string {
+  const { seal, ...content } = task;
+  return `task ${key} after ${seal?.before ?? ""}\n${JSON.stringify(content)}`;
+}
+
+/** The same of a journal. Its pages and large values are known by their names, which say what they hold. */
+export function headText(head: Head): string {
+  const { seal, ...content } = head;
+  return `journal ${head.taskId} after ${seal?.before ?? ""}\n${JSON.stringify(content)}`;
+}
+
+/** The same for what is no task's: records, and texts of reports. */
+export function recordText(name: string, text: string): string {
+  return `record ${name}\n${text}`;
+}
+
+/** A word that stands in PAWL_SEAL_KEY for what was sealed before there was a key. */
+export const NO_KEY = "none";
+
+/** As long a text as its hash takes to be told from all others: 128 bits. */
+const SEAL_CHARS = 22;
+
+/** The seal as it is written: which key it is of, and the first 128 bits. */
+export function sealOf(keyId: string, mac: Uint8Array): string {
+  return `${keyId}.${base64url(mac).slice(0, SEAL_CHARS)}`;
+}
+
+/** Which key a seal is of. */
+export function keyIdOf(seal: string): string {
+  return seal.slice(0, Math.max(0, seal.indexOf(".")));
+}
+
+export function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+/** Takes as long for a wrong seal as for the right one. */
+export function isSameSeal(a: string, b: string): boolean {
+  let difference = a.length ^ b.length;
+  for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i % (b.length || 1));
+  return difference === 0;
+}

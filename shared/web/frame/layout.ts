@@ -1,0 +1,89 @@
+import { html } from "hono/html";
+import type { Request } from "../authenticate.ts";
+import type { Token } from "../tokens.ts";
+import { assetPath } from "./assets.ts";
+import { formKey, sessionToken } from "./session.ts";
+import { type Html, visible } from "./text.ts";
+
+export type Status = 200 | 401 | 403 | 404 | 409 | 413 | 422 | 429 | 500 | 503;
+
+export interface Page {
+  readonly title: string;
+  readonly main: Html;
+  /** The entry of the menu that it belongs to. */
+  readonly at?: string;
+  /** Where it hears that it has changed. */
+  readonly live?: string | undefined;
+  /** Made from what was known a while ago: in so many milliseconds it can be made anew. */
+  readonly again?: number | undefined;
+  /** What is told to those who don't see it change: whenever this differs from before. */
+  readonly says?: string | undefined;
+  /** What has just been done. */
+  readonly notice?: string | undefined;
+  readonly status?: Status;
+}
+
+const MENU = [
+  ["/ui", "Overview"],
+  ["/ui/tasks", "Tasks"],
+  ["/ui/dead-letters", "Dead letters"],
+  ["/ui/reports", "Reports"],
+] as const;
+
+/** Reports are about everybody's tasks. */
+export const seesReports = ({ scopes, agents }: Token): boolean => scopes.includes("operate") && !agents;
+
+export async function show(c: Request, page: Page): Promise<Response> {
+  const { title, main, live, again, says, notice, status = 200 } = page;
+  // None before the login.
+  const token: Token | undefined = c.var.token;
+  const key = await formKey(sessionToken(c) ?? "");
+  const menu = token && MENU.filter(([path]) => path !== "/ui/reports" || seesReports(token));
+  return c.html(
+    html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Pawl</title>
+<link rel="icon" href="${assetPath("pawl.svg")}">
+<link rel="stylesheet" href="${assetPath("pawl.css")}">
+<script src="${assetPath("pawl.js")}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header><div class="bar">
+<a class="brand" href="/ui"><img src="${assetPath("pawl.svg")}" alt="" width="22" height="22">Pawl</a>
+${menu && html`<nav aria-label="Main"><ul>${menu.map(([path, name]) => item(path, name, page.at))}</ul></nav>`}
+${
+  token &&
+  html`<form class="leave" method="post" action="/ui/logout"><input type="hidden" name="key" value="${key}">
+<span class="who">${token.owner}</span><button id="leave" class="quiet">Sign out</button></form>`
+}
+</div></header>
+<p id="news" class="hidden" role="status" aria-live="polite"></p>
+${notice && html`<p class="notice" role="status">${notice}</p>`}
+<main id="main" tabindex="-1" data-live="${live ?? ""}" data-again="${again ?? ""}" data-says="${says ?? ""}">${main}</main>
+${token && html`<footer><p>Times are UTC.</p></footer>`}
+</body>
+</html>`,
+    status,
+  );
+}
+
+function item(path: string, name: string, at: string | undefined): Html {
+  return html`<li><a href="${path}"${path === at ? html` aria-current="page"` : ""}>${name}</a></li>`;
+}
+
+export function showWrong(
+  c: Request,
+  status: Status,
+  title: string,
+  detail: string,
+  back?: string,
+): Promise<Response> {
+  const where = html`<a href="${back ?? "/ui"}">Back to the ${back ? "task" : "overview"}</a>`;
+  const main = html`<h1>${title}</h1><p class="wrong">${visible(detail)}</p><p>${where}</p>`;
+  return show(c, { title, main, status });
+}

@@ -1,0 +1,68 @@
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { sha256 } from "../../values/json.ts";
+import type { Request } from "../authenticate.ts";
+
+/** A working day. The token itself lives until it is revoked; it is looked up at every request. */
+const MAX_AGE = 12 * 60 * 60;
+const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/**
+ * What the cookie holds is the token: it is its holder's secret already, and so there is no second kind of secret to
+ * keep, and none to forget when the token is revoked. No script can read it.
+ */
+export function startSession(c: Request, token: string): void {
+  setCookie(c, "pawl", token, { ...options(c), maxAge: MAX_AGE });
+}
+
+export function endSession(c: Request): void {
+  deleteCookie(c, "pawl", options(c));
+}
+
+export function sessionToken(c: Request): string | undefined {
+  return getCookie(c, "pawl", isLocal(c) ? undefined : "host");
+}
+
+/** A `__Host-` cookie can't be set by a neighbour domain. It must be Secure, which a local server can't offer. */
+function options(c: Request) {
+  const local = isLocal(c);
+  return {
+    path: "/",
+    httpOnly: true,
+    sameSite: "Strict",
+    secure: !local,
+    ...(!local && { prefix: "host" as const }),
+  } as const;
+}
+
+/** By name alone: a platform's adapter does not always know how the browser came to it. */
+function isLocal(c: Request): boolean {
+  return LOCAL.has(new URL(c.req.url).hostname);
+}
+
+/** What every form of a session carries. Only those who can read its pages know it, and it says nothing of the token. */
+export function formKey(token: string): Promise<string> {
+  return sha256(`pawl form key\n${token}`);
+}
+
+export async function isFormKey(given: string | null, token: string): Promise<boolean> {
+  return isSame(given ?? "", await formKey(token));
+}
+
+/** Takes as long wherever the first difference is. */
+function isSame(a: string, b: string): boolean {
+  let difference = a.length ^ b.length;
+  for (let i = 0; i < b.length; i++) difference |= (a.charCodeAt(i) || 0) ^ b.charCodeAt(i);
+  return difference === 0;
+}
+
+/**
+ * Whether a form was sent by a page of ours. Browsers that hide the referrer send "null" as the form's origin: then
+ * Sec-Fetch-Site, which no page can make up, has to say it.
+ */
+export function isOwnForm(c: Request): boolean {
+  const site = c.req.header("sec-fetch-site");
+  const origin = c.req.header("origin");
+  if (site !== undefined && site !== "same-origin") return false;
+  if (origin === undefined || origin === "null") return site === "same-origin";
+  return URL.canParse(origin) && new URL(origin).host === new URL(c.req.url).host;
+}

@@ -1,6 +1,0 @@
-import type { Request } from "../access.ts";
-
-/** A form as browsers send it. The body is kept: who comes next can read it again. */
-export async function fields(c: Request): Promise<URLSearchParams> {
-  return new URLSearchParams(await c.req.text());
-}

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { leaseRegister } from "../../shared/adapters/kv/lease.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
+import type { Claim, TaskStore } from "../../shared/ports/store.ts";
+import { instant, takeHold } from "../../shared/runner/lease.ts";
+import { serve } from "../../shared/runner/serve.ts";
+import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { testNats } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const never = new AbortController().signal;
+const idle = agentOf(() => {});
+
+/** The register of a replicated bucket, in a bucket of one copy, which has none of its own. */
+function registerIn(store: TaskStore): NonNullable<TaskStore["attest"]> {
+  expect(store.attest).toBeUndefined();
+  return leaseRegister({
+    get: (_, key) => store.getRecord(key),
+    put: (_, key, text, seen) => store.putRecord(key, text, seen),
+  });
+}
+
+const claimOf = (fence: number, createdAt = 1): Claim => ({ id: "t", createdAt, fence, token: `f${fence}` });
+
+/** Task t, claimed by a runner that died at once. */
+async function claimedByTheDead(b: Bench): Promise<Claim> {
+  await b.submit({}, { id: "t" });
+  const died = new Error("died");
+  const replace: TaskStore["replace"] = async (task, revision) => {
+    await b.deps.store.replace(task, revision);
+    throw died;
+  };
+  const deps: Deps = { ...b.deps, store: { ...b.deps.store, replace } };
+  expect(await serve(AGENT, idle, "once", never, deps)).toEqual({ left: 1 });
+  const task = await b.task("t");
+  if (task.state !== "running") throw new Error(`it is ${task.state}`);
+  return task;
+}
+
+test("the register of leases takes no claim after a later one", async () => {
+  await using b = await bench(nats, "nats-kv", idle);
+  const attest = registerIn(b.deps.store);
+  const first = await attest(claimOf(1));
+  const again = await attest(claimOf(1), first);
+  // The answer to the last one was lost: what is known is old, or nothing.
+  const healed = await attest(claimOf(1), first);
+  expect(new Set([first, again, healed, await attest(claimOf(1))]).size).toBe(4);
+
+  const second = await attest(claimOf(2));
+  expect(second).toBeDefined();
+  for (const known of [undefined, first, healed]) {
+    expect(await attest(claimOf(1), known)).toBeUndefined();
+    expect(await attest({ ...claimOf(2), token: "another" }, known)).toBeUndefined();
+  }
+  expect(await attest(claimOf(2), second)).toBeDefined();
+  // The id was forgotten and is used again.
+  expect(await attest(claimOf(1, 2))).toBeDefined();
+  expect(await attest(claimOf(2), second)).toBeUndefined();
+});
+
+test("of claims that are attested at once the latest stands in the end", async () => {
+  await using b = await bench(nats, "nats-kv", idle);
+  const attest = registerIn(b.deps.store);
+  const fences = Array.from({ length: 12 }, (_, i) => i + 1);
+  // One that was refused too often says so, and is asked again by the next beat.
+  await Promise.allSettled(fences.map((fence) => attest(claimOf(fence))));
+  expect(await attest(claimOf(12))).toBeDefined();
+  for (const fence of fences.slice(0, -1)) expect(await attest(claimOf(fence))).toBeUndefined();
+});
+
+test("a holder that is answered from the past loses its lease once a later claim is attested", async () => {
+  await using b = await bench(nats, "nats-kv", idle, { ackWait: 3_000 });
+  await b.submit({}, { id: "t" });
+  const fresh = await b.deps.bus.pull(b.queue, 30_000).delivery;
+  if (!fresh) throw new Error("not delivered");
+  const claim = { ...claimOf(1), createdAt: (await b.task("t")).createdAt };
+  const past = { ...(await b.task("t")), ...claim, state: "running" } as never;
+  const attest = registerIn(b.deps.store);
+  const store = { ...b.deps.store, attest, get: async () => ({ task: past, revision: "1" }) };
+  const hold = takeHold({ ...fresh, current: async () => true }, "t", { ...b.deps, store });
+  hold.grant(claim, instant(b.deps));
+  expect(await hold.beat()).toBe(true);
+  expect(await attest({ ...claim, fence: 2, token: "f2" })).toBeDefined();
+  expect(await hold.beat()).toBe(false);
+  expect(hold.lost.aborted).toBe(true);
+  await hold.release();
+});
+
+test("a successor's wait begins when its claim is attested, not before", async () => {
+  await using b = await bench(nats, "nats-kv", idle, { ackWait: 1_500 });
+  const dead = await claimedByTheDead(b);
+  const register = registerIn(b.deps.store);
+  const order: string[] = [];
+  const attest: TaskStore["attest"] = async (claim, seen) => {
+    const isAway = order.length < 2;
+    order.push(`${isAway ? "asked" : "attested"} ${claim.fence}`);
+    if (isAway) throw new PawlError("store_unavailable", "away");
+    return register(claim, seen);
+  };
+  const log: Deps["log"] = (level, event, fields) => {
+    if (event === "takeover.wait") order.push(event);
+    b.deps.log(level, event, fields);
+  };
+  const deps: Deps = { ...b.deps, log, store: { ...b.deps.store, attest } };
+  const stop = new AbortController();
+  const served = serve(AGENT, idle, "forever", stop.signal, deps);
+  await until("it is completed", async () => (await b.task("t")).state === "completed");
+  stop.abort(new Error("told to stop"));
+  await served;
+  expect(order.slice(0, order.indexOf("takeover.wait"))).toContain("attested 2");
+  expect(await register(dead)).toBeUndefined();
+});
+
+test("a first claim attests nothing before its first beat", async () => {
+  await using b = await bench(nats, "nats-kv", idle);
+  const attest: TaskStore["attest"] = () => {
+    throw new Error("asked");
+  };
+  await b.submit({}, { id: "t" });
+  const deps: Deps = { ...b.deps, store: { ...b.deps.store, attest } };
+  expect(await serve(AGENT, idle, "once", never, deps)).toEqual({ completed: 1 });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { defineAgent } from "../../shared/agent.ts";
+import { NO_COST } from "../../shared/journal/cost.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
+import { update } from "../../shared/retry/guarded-write.ts";
+import { settle } from "../../shared/runner/ack.ts";
+import type { HeldTask } from "../../shared/runner/claim.ts";
+import { type Hold, takeHold } from "../../shared/runner/lease.ts";
+import { record } from "../../shared/runner/record.ts";
+import { serve } from "../../shared/runner/serve.ts";
+import type { TaskEvent } from "../../shared/task/events.ts";
+import { consumerName } from "../../shared/task/names.ts";
+import { apply } from "../../shared/task/transitions.ts";
+import { AGENT, type Bench, bench } from "../support/bench.ts";
+import { hearWords } from "../support/servers/acks.ts";
+import { next } from "../support/servers/bus.ts";
+import { testNats } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const never = new AbortController().signal;
+const holder = (token: string, seq = 1) => ({ queue: "Q", seq, token, runner: token, via: "s", lease: 1 });
+
+/** Somebody else's write, right now. */
+async function write(b: Bench, id: string, event: TaskEvent) {
+  const seen = await b.deps.store.get(id);
+  if (!seen) throw new Error(`no task ${id}`);
+  const written = await update(
+    b.deps,
+    seen,
+    (task, own) => apply(task, event, own),
+    () => {},
+  );
+  if (written.kind !== "written") throw new Error("not written");
+  return written.stored;
+}
+
+function countingAgent() {
+  const runs: string[] = [];
+  return { runs, agent: defineAgent({ run: ({ id }) => void runs.push(id) }) };
+}
+
+test("a holder whose task was taken over can't complete it, however good it believes its lease to be", async () => {
+  const { agent } = countingAgent();
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  const first = await write(b, "t", { type: "claim", ...holder("first") });
+  await write(b, "t", { type: "takeover", ...holder("second") });
+  const sure = { check: () => {}, stopBeats: async () => {} } as unknown as Hold;
+  const recorded = await record(
+    first as HeldTask,
+    {
+      outcome: { kind: "completed", result: "stale" },
+      journal: { journaled: 0, spent: NO_COST, saved: NO_COST },
+    },
+    agent,
+    sure,
+    b.deps,
+  );
+  expect(recorded).toMatchObject({ word: { kind: "silent" }, as: "abandoned" });
+  expect(await b.task("t")).toMatchObject({ state: "running", token: "second", fence: 2 });
+});
+
+test("a successor that is itself taken over while it waits for its turn does not run the handler", async () => {
+  const { agent, runs } = countingAgent();
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 6_000 });
+  await b.submit({}, { id: "t" });
+  const stream = (await b.task("t")) as { queue?: string };
+  await write(b, "t", { type: "claim", ...holder("dead"), queue: stream.queue ?? "" });
+  const stop = new AbortController();
+  const served = serve(AGENT, agent, "forever", stop.signal, b.deps);
+  await until("it waits for its turn", async () => (await b.task("t")).fence === 2);
+  await write(b, "t", { type: "takeover", ...holder("another"), queue: stream.queue ?? "" });
+  await until("it has given up", async () => b.deps.logged.some(({ fields }) => fields.as === "abandoned"));
+  expect(runs).toEqual([]);
+  expect(await b.task("t")).toMatchObject({ state: "running", token: "another", fence: 3, executions: 1 });
+  stop.abort(new Error("told to stop"));
+  await served;
+});
+
+test("a machine that slept between the claim and the handler wakes up too late to start it", async () => {
+  const { agent, runs } = countingAgent();
+  await using b = await bench(nats, "nats-kv", agent);
+  await b.submit({}, { id: "t" });
+  // While a machine sleeps the wall's clock runs on, and no timer fires.
+  let slept = 0;
+  const clock = { ...b.deps.clock, now: () => Date.now() + slept };
+  const replace: typeof b.deps.store.replace = async (task, seen) => {
+    const result = await b.deps.store.replace(task, seen);
+    if (task.state === "running") slept = 60_000;
+    return result;
+  };
+  const deps: Deps = { ...b.deps, clock, store: { ...b.deps.store, replace } };
+  expect(await serve(AGENT, agent, "once", never, deps)).toEqual({ abandoned: 1 });
+  expect(runs).toEqual([]);
+  expect(await b.task("t")).toMatchObject({ state: "running", fence: 1 });
+});
+
+test("a nak is said only of a delivery that is still ours", async () => {
+  const { agent } = countingAgent();
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_000 });
+  await b.submit({}, { id: "t" });
+  const [first, second] = [await next(b.deps, b.queue), await next(b.deps, b.queue)];
+  const words = hearWords(b.deps.nc);
+  const hold = takeHold(first, "t", b.deps);
+  await settle(first, { kind: "nak", delayMs: 0 }, hold, b.deps);
+  await hold.release();
+  const own = takeHold(second, "t", b.deps);
+  expect(await settle(second, { kind: "nak", delayMs: 0 }, own, b.deps)).toBe(true);
+  await own.release();
+  expect(words.filter(({ word }) => word === "-NAK").map(({ delivery }) => delivery)).toEqual([2]);
+});
+
+test("a delivery repeated during a healthy last start does not end it as a crash loop", async () => {
+  const finish = Promise.withResolvers<string>();
+  let starts = 0;
+  const agent = defineAgent({
+    run: () => {
+      starts++;
+      return finish.promise;
+    },
+  });
+  await using b = await bench(nats, "nats-kv", agent, { ackWait: 8_000, crashLimit: 2 });
+  await b.submit({}, { id: "t" });
+  const stream = ((await b.task("t")) as { queue?: string }).queue ?? "";
+  await write(b, "t", { type: "claim", ...holder("crashed"), queue: stream });
+  const first = serve(AGENT, agent, "once", never, b.deps);
+  await until("the second start runs", async () => starts === 1);
+  expect(await b.task("t")).toMatchObject({ silentStarts: 2 });
+  const { jetstreamManager } = await import("@nats-io/jetstream");
+  await (await jetstreamManager(b.deps.nc)).consumers.delete(stream, consumerName(b.queue));
+  await b.deps.bus.ensure(b.queue);
+  const asked: boolean[] = [];
+  const isHeld = async (token: string) => {
+    asked.push(await b.deps.bus.isHeld(token));
+    return asked.at(-1) as boolean;
+  };
+  const second = serve(AGENT, agent, "once", never, { ...b.deps, bus: { ...b.deps.bus, isHeld } });
+  await until("the holder was asked whether it lives", async () => asked.length > 0);
+  expect(asked).toEqual([true]);
+  finish.resolve("done");
+  expect(await first).toEqual({ completed: 1 });
+  expect(await second).toEqual({ skipped: 1 });
+  expect(await b.task("t")).toMatchObject({ state: "completed", result: "done" });
+});

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { inject } from "vitest";
+import type { Config, StoreKind } from "../../../functions/wiring/config.ts";
+import { STORES } from "../../../functions/wiring/config.ts";
+import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
+import { type LocalNats, type LocalNatsOptions, startNats } from "../../../infra/local/nats-server.ts";
+import type { Log, LogFields, LogLevel } from "../../../shared/ports/log.ts";
+import { makeSettings, type Settings } from "../../../shared/settings/settings.ts";
+
+export const emulatorHost = inject("emulatorHost");
+export const hasEmulator = emulatorHost !== "";
+
+/** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
+export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
+
+export function testNats(options: LocalNatsOptions = {}): Promise<LocalNats> {
+  return startNats({ binary: inject("natsServer"), ...options });
+}
+
+export interface Logged {
+  readonly level: LogLevel;
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+export interface TestWorld {
+  readonly nats: LocalNats;
+  readonly config: Config;
+  /** The same, for a process of its own. */
+  readonly env: Record<string, string>;
+}
+
+/** A namespace and a project of its own, on the given server. */
+export function world(
+  nats: LocalNats,
+  store: StoreKind,
+  given: Partial<Settings> = {},
+  host = emulatorHost,
+): TestWorld {
+  const namespace = `t${randomUUID().slice(0, 8)}`;
+  const settings = makeSettings({ namespace, ...given });
+  const project = `p-${namespace}`;
+  return worldOf(nats, {
+    settings,
+    nats: { url: nats.url },
+    store,
+    ...(store !== "nats-kv" && { project, emulatorHost: host }),
+  });
+}
+
+export function worldOf(nats: LocalNats, config: Config): TestWorld {
+  const { settings, store, project = "", emulatorHost: host = "" } = config;
+  const env = {
+    NATS_URL: nats.url,
+    PAWL_STORE: store,
+    PAWL_NAMESPACE: settings.namespace,
+    PAWL_ACK_WAIT: `${settings.ackWait}ms`,
+    PAWL_DUPLICATE_WINDOW: `${settings.duplicateWindow}ms`,
+    PAWL_RETENTION: `${settings.retention}ms`,
+    PAWL_STOP_GRACE: `${settings.stopGrace}ms`,
+    PAWL_REQUEST_TIMEOUT: `${settings.requestTimeout}ms`,
+    PAWL_CRASH_LIMIT: String(settings.crashLimit),
+    PAWL_REPLICAS: String(settings.replicas),
+    ...(store !== "nats-kv" && { GOOGLE_CLOUD_PROJECT: project, FIRESTORE_EMULATOR_HOST: host }),
+  };
+  return { nats, config, env };
+}
+
+export async function wired(config: Config): Promise<Wired & { logged: Logged[] }> {
+  const logged: Logged[] = [];
+  const log: Log = (level, event, fields = {}) => void logged.push({ level, event, fields });
+  return Object.assign(await wire(config, log), { logged });
+}
