@@ -29,7 +29,7 @@ const env = { NATS_URL: nats.url, PAWL_RUN_SECRET: SECRET, ...store };
 const agents = join(ROOT, "agents");
 
 await using deps = await wire(configFrom(env), () => {});
-const queue = queueOf({ agent: "echo", lane: 0 }, deps);
+const queue = queueOf(deps, { agent: "echo", lane: 0 });
 await deps.bus.ensure(queue);
 const enqueue = () => submit(deps, { agent: "echo", lanes: 1, input: { text: "hello" } });
 

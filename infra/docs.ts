@@ -81,13 +81,13 @@ function checks(): string {
 }
 
 function times(): string {
-  const { beatEvery, lease } = timing(defaults);
+  const { beatEvery, leaseTime } = timing(defaults);
   return table(
     ["what follows from ack_wait", "share", "by default"],
     [
       ["a heartbeat every", "1/4", showDuration(beatEvery)],
-      ["the lease after a whole heartbeat", "2/3", showDuration(lease)],
-      ["a successor's wait before it starts", "the lease + 10 %", showDuration(takeoverWait(lease))],
+      ["the lease after a whole heartbeat", "2/3", showDuration(leaseTime)],
+      ["a successor's wait before it starts", "the lease + 10 %", showDuration(takeoverWait(leaseTime))],
     ],
   );
 }

@@ -33,7 +33,7 @@ export function natsOptions(
 
 /** A connection that is open on our side only must be noticed before the lease ends, not after six minutes. */
 function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | "maxPingOut"> {
-  return { pingInterval: Math.floor(timing(settings).lease / 4), maxPingOut: 2 };
+  return { pingInterval: Math.floor(timing(settings).leaseTime / 4), maxPingOut: 2 };
 }
 
 /** Who connects in the seconds of an election waits for it, as whoever is connected does. */

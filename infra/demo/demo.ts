@@ -55,7 +55,7 @@ const env = {
     : { PAWL_STORE: "nats-kv" }),
 };
 await using deps = await wire(configFrom(env), () => {});
-await deps.bus.ensure(queueOf({ agent: AGENT, lane: 0 }, deps));
+await deps.bus.ensure(queueOf(deps, { agent: AGENT, lane: 0 }));
 
 say("Pawl demo: the incident that Pawl exists for, on real servers.");
 if (!emulator) say(`No Firestore emulator here, so documents are kept in NATS KV. Get it: ${HOW_TO_GET}`);
@@ -171,7 +171,7 @@ async function reported(deps: Wired): Promise<number> {
 }
 
 function queue() {
-  return queueOf({ agent: AGENT, lane: 0 }, deps);
+  return queueOf(deps, { agent: AGENT, lane: 0 });
 }
 
 async function task(id: string): Promise<Task> {

@@ -105,6 +105,6 @@ async function ensureAll(
   for (const name of names) {
     const { lanes } = (await loadAgent(name, agents)).limits;
     for (let lane = 0; lane < lanes; lane++)
-      await ensureQueue(deps, queueOf({ agent: name, lane }, deps), "correct");
+      await ensureQueue(deps, queueOf(deps, { agent: name, lane }), "correct");
   }
 }

@@ -13,7 +13,7 @@ import type { Task, TaskFailure } from "../task/document.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, arrive } from "./arrive.ts";
+import { type Arrived, arrive, type Read } from "./arrive.ts";
 import { keepConflict, keepPoison, keepUnsound } from "./dead-letters.ts";
 
 const MOST = 500;
@@ -62,21 +62,21 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
     phase: "delivery",
   };
   const delivery = { ...message, queue: advisory.queue };
-  const arrived = await arrive(delivery, queue, deps);
+  const arrived = await arrive(deps, delivery, queue);
   const guard = whilePatient(deps, `Sequence ${advisory.seq} of ${advisory.queue}`);
   if (isPawlError(arrived)) {
     const problem = new PawlError(
       error.code as "deliveries_exhausted",
       `${error.message}. ${arrived.message}`,
     );
-    await keepPoison(delivery, queue, problem, guard, async () => true, deps);
+    await keepPoison(deps, delivery, queue, problem, guard, async () => true);
     return true;
   }
   try {
     return await failCarried(deps, arrived, delivery, error, guard);
   } catch (unsound) {
     if (!isUnsound(unsound)) throw unsound;
-    await keepUnsound(arrived, delivery, unsound, guard, deps);
+    await keepUnsound(deps, arrived, delivery, unsound, guard);
     return true;
   }
 }
@@ -85,7 +85,7 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
 async function failCarried(
   deps: Deps,
   arrived: Arrived,
-  delivery: Parameters<typeof keepConflict>[1],
+  delivery: Read,
   error: TaskFailure,
   guard: Guard,
 ): Promise<boolean> {
@@ -100,12 +100,12 @@ async function failCarried(
     }
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
     if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
-    if (!isSameWork(found.task, arrived)) await keepConflict(arrived, delivery, guard, deps);
+    if (!isSameWork(found.task, arrived)) await keepConflict(deps, arrived, delivery, guard);
     // What its last holder paid, and could not say, goes into the dead letter.
-    const reached = carries(found.task, arrived) ? await journalReached(found.task, guard, deps) : undefined;
+    const reached = carries(found.task, arrived) ? await journalReached(deps, found.task, guard) : undefined;
     const written = await update(deps, found, changeOf(found, arrived, error, expiresAt, reached), guard);
     if (written.kind === "moot") continue;
-    countSpent(found.task, written.stored.task, deps);
+    countSpent(deps, found.task, written.stored.task);
     return true;
   }
 }

@@ -24,7 +24,7 @@ export interface Arrived {
 export type Read = Pick<Delivery, "subject" | "data" | "headers" | "queue" | "seq">;
 
 /** Reads a message; one that can't be read comes back as the error that says why. */
-export async function arrive(delivery: Read, queue: Queue, deps: Deps): Promise<Arrived | PawlError> {
+export async function arrive(deps: Deps, delivery: Read, queue: Queue): Promise<Arrived | PawlError> {
   try {
     const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
     const revision = delivery.headers.get(REVISION_HEADER);

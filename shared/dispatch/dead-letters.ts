@@ -14,7 +14,7 @@ import { hashInput, sha256 } from "../values/json.ts";
 import { type Arrived, dispatchOf, type Read } from "./arrive.ts";
 
 /** Whether a task's holder may be taken for dead. */
-export type Silence = (task: Running) => Promise<boolean>;
+export type IsSilent = (task: Running) => Promise<boolean>;
 
 /**
  * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. If it carries a task
@@ -22,16 +22,16 @@ export type Silence = (task: Running) => Promise<boolean>;
  * task has the id otherwise, the bytes are kept under an id made from the sequence, and the task's document is told.
  */
 export async function keepPoison(
+  deps: Deps,
   delivery: Read,
   queue: Queue,
   problem: PawlError,
   guard: Guard,
-  isSilent: Silence,
-  deps: Deps,
+  isSilent: IsSilent,
 ): Promise<string> {
   const named = delivery.subject.slice(subjectPrefix(queue).length);
   const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
-  const letter = async (id: string) => poisonLetter(id, error, delivery, queue, deps);
+  const letter = async (id: string) => poisonLetter(deps, id, error, delivery, queue);
   const stray = await derivedId(delivery);
   const { queue: stream, seq } = delivery;
   const keep = async (): Promise<string | undefined> => {
@@ -46,7 +46,7 @@ export async function keepPoison(
     if (isCarrier(found.task, delivery)) {
       if (found.task.state === "running" && !(await isSilent(found.task))) return undefined;
       const expiresAt = deps.clock.now() + deps.settings.retention;
-      const reached = await journalReached(found.task, guard, deps);
+      const reached = await journalReached(deps, found.task, guard);
       change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
     } else {
       await create(deps, await letter(stray), guard);
@@ -60,7 +60,7 @@ export async function keepPoison(
       guard,
     );
     if (written.kind === "moot") return undefined;
-    countSpent(found.task, written.stored.task, deps);
+    countSpent(deps, found.task, written.stored.task);
     return change.type === "exhaust" ? named : stray;
   };
   try {
@@ -83,33 +83,33 @@ function isCarrier(task: Task, delivery: Read): boolean {
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
-export function keepConflict(arrived: Arrived, delivery: Read, guard: Guard, deps: Deps): Promise<string> {
+export function keepConflict(deps: Deps, arrived: Arrived, delivery: Read, guard: Guard): Promise<string> {
   const { seq, queue } = delivery;
   const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
-  return keepApart(arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard, deps);
+  return keepApart(deps, arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard);
 }
 
 /** The document of its task can't be acted upon. */
 export async function keepUnsound(
+  deps: Deps,
   arrived: Arrived,
   delivery: Read,
   { code, message }: PawlError,
   guard: Guard,
-  deps: Deps,
 ): Promise<string> {
   const { seq, queue } = delivery;
-  const kept = await keepApart(arrived, delivery, { code, message, phase: "delivery" }, guard, deps);
+  const kept = await keepApart(deps, arrived, delivery, { code, message, phase: "delivery" }, guard);
   deps.log("error", "document.unsound", { task: arrived.envelope.id, queue, seq, kept, reason: message });
   return kept;
 }
 
 /** A message whose task can't take it becomes a dead letter of its own, which settles its sequence. */
 export async function keepApart(
+  deps: Deps,
   { envelope, arrival }: Arrived,
   delivery: Read,
   error: TaskFailure,
   guard: Guard,
-  deps: Deps,
 ): Promise<string> {
   const id = await derivedId(delivery);
   const expiresAt = deps.clock.now() + deps.settings.retention;
@@ -118,11 +118,11 @@ export async function keepApart(
 }
 
 async function poisonLetter(
+  deps: Deps,
   id: string,
   error: TaskFailure,
   delivery: Read,
   queue: Queue,
-  deps: Deps,
 ): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };

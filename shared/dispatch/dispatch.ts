@@ -11,7 +11,7 @@ import { type Patience, publish } from "./publish.ts";
 type Placed = Pick<Task, "agent" | "lane"> & Partial<Pick<Task, "id" | "orderingKey" | "meta">>;
 
 /** Where messages go. A task whose agent no longer has its lane goes where a submit would put it now. */
-export function queueOf({ agent, lane, id, orderingKey, meta }: Placed, deps: Deps): Queue {
+export function queueOf(deps: Deps, { agent, lane, id, orderingKey, meta }: Placed): Queue {
   const { namespace, generation } = deps.settings;
   const lanes = deps.lanesOf?.(agent);
   const key = orderingKey ?? meta?.msgId ?? id;
@@ -20,13 +20,13 @@ export function queueOf({ agent, lane, id, orderingKey, meta }: Placed, deps: De
 }
 
 /** Where a task's message is, by its document: perhaps in a lane, or a generation, that is no more. */
-export function carrierOf(task: Dispatched | Running, deps: Deps): Queue {
-  return queueNamed(task.queue, deps.settings.namespace) ?? queueOf(task, deps);
+export function carrierOf(deps: Deps, task: Dispatched | Running): Queue {
+  return queueNamed(task.queue, deps.settings.namespace) ?? queueOf(deps, task);
 }
 
 /** A scheduled task that is due: the state first, then the message. False when somebody else was faster. */
 export async function dispatch(deps: Deps, stored: Stored, patience?: Patience): Promise<boolean> {
-  const queue = queueOf(stored.task, deps);
+  const queue = queueOf(deps, stored.task);
   const due = (task: Task) => task.state === "scheduled" && task.dueAt <= deps.clock.now();
   const written = await update(
     deps,

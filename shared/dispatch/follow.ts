@@ -100,6 +100,6 @@ async function entriesSince(
 ): Promise<readonly Entry[]> {
   const news = head.count - count;
   if (news <= head.recent.length) return news > 0 ? head.recent.slice(-news) : [];
-  const whole = await readJournal(head.taskId, () => signal.throwIfAborted(), deps);
+  const whole = await readJournal(deps, head.taskId, () => signal.throwIfAborted());
   return whole?.entries.slice(count) ?? [];
 }

@@ -36,7 +36,7 @@ export function signal(deps: Deps, id: string, name: string, value: Json, questi
     const told = isRepeat ? task : apply(task, { type: "signal", name, value }, mark);
     checkRoom(deps, told);
     if (told.state !== "waiting" || !told.waitingFor.includes(name)) return told;
-    return apply(told, { type: "wake", queue: streamName(queueOf(told, deps)), note: name }, mark);
+    return apply(told, { type: "wake", queue: streamName(queueOf(deps, told)), note: name }, mark);
   });
 }
 
@@ -100,7 +100,7 @@ export function resolve(
         mark,
       );
     }
-    const queue = streamName(queueOf(task, deps));
+    const queue = streamName(queueOf(deps, task));
     const told = apply(task, { type: "resolve", to: "dispatched", queue, answer: { ...resolution } }, mark);
     checkRoom(deps, told);
     return told;
@@ -127,7 +127,7 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
       }
       // An effect of it may have happened, or still happen: its next holder finds out, or asks.
       const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
-      if (mayAct || isOpen) return asked(task, deps, mark);
+      if (mayAct || isOpen) return asked(deps, task, mark);
     }
     const expiresAt = mark.now + deps.settings.retention;
     // What a holder paid that died is in the journal only.
@@ -137,14 +137,14 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
   for (;;) {
     const cancelled = await operate(deps, id, change, patient);
     if (cancelled) return cancelled;
-    journal = await readJournal(id, patient, deps);
+    journal = await readJournal(deps, id, patient);
   }
 }
 
 /** Its next holder finds the request before it starts anything. */
-function asked(task: Task, deps: Deps, mark: Mark): Task {
+function asked(deps: Deps, task: Task, mark: Mark): Task {
   const asking = apply(task, { type: "requestCancel" }, mark);
-  const queue = streamName(queueOf(task, deps));
+  const queue = streamName(queueOf(deps, task));
   if (asking.state === "scheduled") return apply(asking, { type: "dispatch", queue }, mark);
   if (asking.state === "waiting") return apply(asking, { type: "wake", queue }, mark);
   // On a strict lane its message waits for the next try: another one comes at once.
@@ -177,7 +177,7 @@ export function redrive(deps: Deps, id: string, fromScratch: boolean, question?:
         "redrive_refused",
         `Task ${id} is a message that could not be read as a task: there is nothing to run`,
       );
-    return apply(task, { type: "redrive", queue: streamName(queueOf(task, deps)), fromScratch }, mark);
+    return apply(task, { type: "redrive", queue: streamName(queueOf(deps, task)), fromScratch }, mark);
   });
 }
 
@@ -200,7 +200,7 @@ async function operate(
   if (written.kind === "moot" && written.stored) return undefined;
   if (written.kind === "moot") throw new PawlError("task_unknown", `Task ${id} is gone`);
   const { task, revision } = written.stored;
-  countSpent(seen.task, task, deps);
+  countSpent(deps, seen.task, task);
   await leaveQueue(deps, seen.task, task);
   const isOurs = task.state === "dispatched" && task.dispatches > seen.task.dispatches;
   // What was said is stored: a message that could not be sent now is sent by the next sweep.
@@ -212,5 +212,5 @@ async function operate(
 }
 
 async function send(deps: Deps, { task, revision }: Stored): Promise<void> {
-  await publish(deps, { task: task as Dispatched, revision }, queueOf(task, deps), msgIdOf(task));
+  await publish(deps, { task: task as Dispatched, revision }, queueOf(deps, task), msgIdOf(task));
 }

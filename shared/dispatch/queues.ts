@@ -37,7 +37,7 @@ export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise
   return Promise.all(
     agents.map(async ({ name, lanes }) => {
       const own = Array.from({ length: lanes }, (_, lane) =>
-        inspected(deps, queueOf({ agent: name, lane }, deps)),
+        inspected(deps, queueOf(deps, { agent: name, lane })),
       );
       const infos = (await Promise.all(own)).filter((info) => info !== undefined);
       const sum = (field: "pending" | "inFlight" | "redelivered") =>

@@ -61,7 +61,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
     );
   const lane = laneOf(orderingKey ?? msgId ?? id, submission.lanes);
   const { now, stamp, by } = mark(deps);
-  const queue = queueOf({ agent, lane }, deps);
+  const queue = queueOf(deps, { agent, lane });
   const key = {
     ...(orderingKey !== undefined && { orderingKey }),
     ...(parent !== undefined && { parent }),
@@ -126,7 +126,7 @@ async function heal(
   const isQueued = async () => task.fence === 0 && (await hasMessage(deps, task).catch(() => false));
   if (task.seq !== undefined && !(await isQueued())) return "document";
   const id = task.dispatches === 1 && msgId !== undefined ? msgId : msgIdOf(task);
-  return (await publish(deps, { task, revision }, carrierOf(task, deps), id)).stoppedBy;
+  return (await publish(deps, { task, revision }, carrierOf(deps, task), id)).stoppedBy;
 }
 
 async function count(deps: Deps, found: Stored, layer: DuplicateLayer): Promise<void> {

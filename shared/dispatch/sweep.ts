@@ -43,7 +43,7 @@ export async function dispatchDue(
 ): Promise<number> {
   const { turnOf, serverNow } = turnsOf(deps);
   // By the first of the lanes whose turn has come; each task is then measured by its own.
-  const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf({ agent, lane }, deps)));
+  const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf(deps, { agent, lane })));
   const turn = Math.max(0, ...(await Promise.all(all)));
   // A clock that is ahead, ours or the server's, must start nothing before its time.
   const now = Math.min(deps.clock.now(), serverNow());
@@ -52,7 +52,7 @@ export async function dispatchDue(
   const isToDispatch = async (stored: Stored) => !isOverdue(stored.task, now) || isOpen(stored);
   const orphans = Math.min(turn, now - dispatchTimeout) + ORPHAN_AFTER;
   const isTurn = async (task: Dispatched | Running) =>
-    now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(task, deps)));
+    now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(deps, task)));
   let isAway = false;
   const notify: Notify = async (notice) => {
     try {
@@ -194,7 +194,7 @@ async function restore(
     if (isSent) deps.meter.count("requeued", { agent: task.agent });
     return isSent;
   }
-  const queue = queueOf(task, deps);
+  const queue = queueOf(deps, task);
   const isSame = (other: Task) =>
     other.state === task.state && (other as Running).seq === task.seq && other.fence === task.fence;
   const written = await update(
@@ -215,7 +215,7 @@ async function republish(deps: Deps, stored: Stored & { task: Dispatched }): Pro
   const { task } = stored;
   try {
     const patience = { ...ONCE, retryIn: 0 };
-    const sent = await publish(deps, stored, carrierOf(task, deps), msgIdOf(task), patience);
+    const sent = await publish(deps, stored, carrierOf(deps, task), msgIdOf(task), patience);
     return sent.stoppedBy === undefined;
   } catch (error) {
     if (!isPawlError(error, "msg_id_taken")) throw error;
@@ -227,11 +227,11 @@ async function republish(deps: Deps, stored: Stored & { task: Dispatched }): Pro
 
 /** In the queue that the document names: one that is no longer published to is drained, not forgotten. */
 export async function hasMessage(deps: Deps, task: Dispatched | Running): Promise<boolean> {
-  const named = carrierOf(task, deps);
+  const named = carrierOf(deps, task);
   try {
     return (await deps.bus.lookup(named, task.id)) !== undefined;
   } catch (error) {
-    const isOld = streamName(named) !== streamName(queueOf(task, deps));
+    const isOld = streamName(named) !== streamName(queueOf(deps, task));
     // Drained and deleted.
     if (isOld && isPawlError(error, "bus_refused")) return false;
     throw error;
@@ -240,7 +240,7 @@ export async function hasMessage(deps: Deps, task: Dispatched | Running): Promis
 
 /** A task whose wait is over without an answer: it goes on, and finds its deadline passed. */
 async function wake(deps: Deps, stored: Stored): Promise<boolean> {
-  const queue = streamName(queueOf(stored.task, deps));
+  const queue = streamName(queueOf(deps, stored.task));
   const isDue = (task: Task) => task.state === "waiting" && (task.dueAt ?? Infinity) <= deps.clock.now();
   const written = await update(
     deps,
@@ -255,7 +255,7 @@ async function wake(deps: Deps, stored: Stored): Promise<boolean> {
 
 async function send(deps: Deps, { task, revision }: Stored): Promise<void> {
   const dispatched = { task: task as Dispatched, revision };
-  await publish(deps, dispatched, queueOf(task, deps), msgIdOf(task), ONCE);
+  await publish(deps, dispatched, queueOf(deps, task), msgIdOf(task), ONCE);
 }
 
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

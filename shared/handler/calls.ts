@@ -47,12 +47,12 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
 }
 
 export function callsOf(
+  deps: Deps,
   task: Running,
   agent: Agent,
   journal: Journal,
   signal: AbortSignal,
   guard: Guard,
-  deps: Deps,
 ): Calls {
   const path = trail(journal.listed(), { journal: journal.version, agent: agent.version });
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();

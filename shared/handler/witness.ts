@@ -20,7 +20,7 @@ export async function disown(deps: Deps, task: Running, key: string, tries: numb
   const { id, fence } = task;
   try {
     const name = await noteName(task, key, tries, fence);
-    await persist(id, whilePatient(deps, `Task ${id}`), deps, () => deps.store.putPart(id, name, "unbegun"));
+    await persist(deps, id, whilePatient(deps, `Task ${id}`), () => deps.store.putPart(id, name, "unbegun"));
     await settleDoubt(deps, id);
   } catch (error) {
     deps.log("warn", "effect.unbegun-unsaid", { task: id, effect: key, reason: messageOf(error) });
@@ -36,7 +36,7 @@ export async function heedWitnesses(
 ): Promise<void> {
   for (const [key, intent] of known(journal.entries)) {
     if (intent.kind !== "effect" || intent.state !== "open") continue;
-    if (await persist(task.id, guard, deps, () => isDisowned(deps, task, key, intent)))
+    if (await persist(deps, task.id, guard, () => isDisowned(deps, task, key, intent)))
       await journal.append({ kind: "undone", key, why: "its holder lost the lease before it began" });
   }
 }
@@ -45,7 +45,7 @@ export async function heedWitnesses(
 export async function settleDoubt(deps: Deps, id: string): Promise<void> {
   const task = (await deps.store.get(id))?.task;
   if (task?.state !== "in_doubt") return;
-  const journal = await readJournal(id, whilePatient(deps, `Task ${id}`), deps);
+  const journal = await readJournal(deps, id, whilePatient(deps, `Task ${id}`));
   const intent = journal && known(journal.entries).get(task.effect);
   if (intent?.state !== "open" || intent.tries !== task.tries) return;
   if (!(await isDisowned(deps, task, task.effect, intent))) return;

@@ -47,17 +47,17 @@ const LARGEST = 16 * 1024 * 1024;
  * before there is something to list, so a handler without calls costs nothing.
  */
 export async function openJournal(
+  deps: Deps,
   task: Running,
   version: number,
   guard: Guard,
-  deps: Deps,
 ): Promise<Journal> {
   const { id } = task;
   // What was paid for a journal that is gone, or is not read any more, was paid.
   const { spent, saved } = task;
   const fresh = { ...emptyHead(task, version, uniqueToken()), spent, saved };
-  const opened = task.fresh ? undefined : await takeOver(fresh, wasCutShort(task), guard, deps);
-  const entries = opened ? await readEntries(opened.head, guard, deps) : [];
+  const opened = task.fresh ? undefined : await takeOver(deps, fresh, wasCutShort(task), guard);
+  const entries = opened ? await readEntries(deps, opened.head, guard) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
 
@@ -72,9 +72,9 @@ export async function openJournal(
     const batch = pending.splice(0, fitting(pending));
     const { head: next, page } = extended(head, batch, uniqueToken());
     const pages = page
-      ? [...next.pages, await keepPart(id, "journal", JSON.stringify(page), guard, deps)]
+      ? [...next.pages, await keepPart(deps, id, "journal", JSON.stringify(page), guard)]
       : next.pages;
-    const listed = await putHead({ ...next, pages }, revision, guard, deps);
+    const listed = await putHead(deps, { ...next, pages }, revision, guard);
     revision = listed.revision;
     deps.bus.announce(task);
     head = listed.head;
@@ -112,20 +112,20 @@ export async function openJournal(
       if (bytes > LARGEST)
         throw new PawlError("step_too_large", `${what} has ${bytes} bytes; ${LARGEST} is the most`);
       const parts: string[] = [];
-      for (const part of splitText(text)) parts.push(await keepPart(id, "value", part, guard, deps));
+      for (const part of splitText(text)) parts.push(await keepPart(deps, id, "value", part, guard));
       return { kept: { parts }, value: plain };
     },
     read: async ({ value, parts }) => {
       if (!parts) return structuredClone(value);
-      const texts = await Promise.all(parts.map((name) => getPart(id, name, guard, deps)));
+      const texts = await Promise.all(parts.map((name) => getPart(deps, id, name, guard)));
       return parseJson(texts.join(""), `A journaled value of task ${id}`, "journal_mismatch");
     },
   };
 }
 
 /** How far a task's journal has come: what tells a crash loop from slow progress, and what its holders paid. */
-export async function journalReached(task: Task, guard: Guard, deps: Deps): Promise<Reached> {
-  const found = await persist(task.id, guard, deps, () => deps.store.getHead(task.id)).catch(
+export async function journalReached(deps: Deps, task: Task, guard: Guard): Promise<Reached> {
+  const found = await persist(deps, task.id, guard, () => deps.store.getHead(task.id)).catch(
     (error: unknown) => {
       // One that was altered shows nothing: whoever opens it says so.
       if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
@@ -136,7 +136,7 @@ export async function journalReached(task: Task, guard: Guard, deps: Deps): Prom
 }
 
 /** For alerts: what a write has added to what its task has spent. */
-export function countSpent({ agent, spent: before }: Task, { spent }: Reached, { meter }: Deps): void {
+export function countSpent({ meter }: Deps, { agent, spent: before }: Task, { spent }: Reached): void {
   if (spent.turns === before.turns) return;
   meter.count("model_usd", { agent }, spent.usd - before.usd);
   meter.count("model_tokens", { agent, kind: "input" }, spent.inputTokens - before.inputTokens);
@@ -145,23 +145,23 @@ export function countSpent({ agent, spent: before }: Task, { spent }: Reached, {
 
 /** The journal as it is, without opening it. */
 export async function readJournal(
+  deps: Deps,
   taskId: string,
   guard: Guard,
-  deps: Deps,
 ): Promise<{ head: Head; entries: readonly Entry[] } | undefined> {
-  const found = await persist(taskId, guard, deps, () => deps.store.getHead(taskId));
-  return found && { head: found.head, entries: await readEntries(found.head, guard, deps) };
+  const found = await persist(deps, taskId, guard, () => deps.store.getHead(taskId));
+  return found && { head: found.head, entries: await readEntries(deps, found.head, guard) };
 }
 
 /** Reads all large values of a journal, one after the other: each must be what its name says. */
 export async function checkValues(
+  deps: Deps,
   taskId: string,
   entries: readonly Entry[],
   guard: Guard,
-  deps: Deps,
 ): Promise<void> {
   for (const { parts = [] } of entries as readonly Kept[])
-    for (const name of parts) if (partHashOf(name) !== undefined) await getPart(taskId, name, guard, deps);
+    for (const name of parts) if (partHashOf(name) !== undefined) await getPart(deps, taskId, name, guard);
 }
 
 function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
@@ -174,19 +174,19 @@ function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
 }
 
 /** `isAgain`: the execution before was cut short. */
-async function takeOver(fresh: Head, isAgain: boolean, guard: Guard, deps: Deps): Promise<StoredHead> {
+async function takeOver(deps: Deps, fresh: Head, isAgain: boolean, guard: Guard): Promise<StoredHead> {
   for (;;) {
-    const found = await persist(fresh.taskId, guard, deps, () => headToOpen(fresh, deps));
+    const found = await persist(deps, fresh.taskId, guard, () => headToOpen(deps, fresh));
     if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
     const head = found ? reopened(found.head, fresh, isAgain) : fresh;
-    const result = await persist(fresh.taskId, guard, deps, () => deps.store.putHead(head, found?.revision));
+    const result = await persist(deps, fresh.taskId, guard, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return storedAs(head, result);
   }
 }
 
 /** The head as it is; of one that was altered and is not read any more, for the task begins from scratch, only its place. */
-async function headToOpen(fresh: Head, { store }: Deps): Promise<StoredHead | undefined> {
+async function headToOpen({ store }: Deps, fresh: Head): Promise<StoredHead | undefined> {
   try {
     return await store.getHead(fresh.taskId);
   } catch (error) {
@@ -197,19 +197,19 @@ async function headToOpen(fresh: Head, { store }: Deps): Promise<StoredHead | un
   }
 }
 
-async function readEntries(head: Head, guard: Guard, deps: Deps): Promise<Entry[]> {
+async function readEntries(deps: Deps, head: Head, guard: Guard): Promise<Entry[]> {
   const pages = await Promise.all(
-    head.pages.map(async (name) => JSON.parse(await getPart(head.taskId, name, guard, deps)) as Entry[]),
+    head.pages.map(async (name) => JSON.parse(await getPart(deps, head.taskId, name, guard)) as Entry[]),
   );
   return [...pages.flat(), ...head.recent];
 }
 
 /** One link of the chain, seen through. Refused, or unanswered, it is looked for by its stamp. */
 async function putHead(
+  deps: Deps,
   head: Head,
   first: Revision | undefined,
   guard: Guard,
-  deps: Deps,
 ): Promise<StoredHead> {
   let seen = first;
   for (let failures = 0; ; ) {
@@ -221,7 +221,7 @@ async function putHead(
     } catch (error) {
       failures = await endure(deps, error, failures, head.taskId, guard);
     }
-    const found = await persist(head.taskId, guard, deps, () => deps.store.getHead(head.taskId));
+    const found = await persist(deps, head.taskId, guard, () => deps.store.getHead(head.taskId));
     if (found?.head.stamp === head.stamp) return found;
     // Left by a holder that opened it and listed nothing, or by a task of the same id that was forgotten.
     const isOurs =
@@ -246,19 +246,19 @@ function storedAs(head: Head, { revision, seal }: Extract<WriteResult, { kind: "
 
 /** Under a name that says what it holds: the head lists it, and its seal covers the name. */
 async function keepPart(
+  deps: Deps,
   taskId: string,
   kind: "journal" | "value",
   text: string,
   guard: Guard,
-  deps: Deps,
 ): Promise<string> {
   const name = `${kind}-${uniqueToken()}-${await partHash(text)}`;
-  await persist(taskId, guard, deps, () => deps.store.putPart(taskId, name, text));
+  await persist(deps, taskId, guard, () => deps.store.putPart(taskId, name, text));
   return name;
 }
 
-async function getPart(taskId: string, name: string, guard: Guard, deps: Deps): Promise<string> {
-  const text = await persist(taskId, guard, deps, () => deps.store.getPart(taskId, name));
+async function getPart(deps: Deps, taskId: string, name: string, guard: Guard): Promise<string> {
+  const text = await persist(deps, taskId, guard, () => deps.store.getPart(taskId, name));
   if (text === undefined)
     throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
   const hash = partHashOf(name);

@@ -154,14 +154,14 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
     return { queue, stream, info: { ...info, lastSeq }, before };
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;
-  checkKept(first, past, deps);
+  checkKept(deps, first, past);
   const since = begin ? begin.at - SLACK : 0;
   // What was open the last time is no part of an earlier period.
   return { ...plan, isBack: true, queues, gone: [], from: first, at: end?.at ?? plan.at, since };
 }
 
 /** Without the documents of a time its sequences can't be explained any more; they were when it was. */
-function checkKept(from: number, past: readonly Past[], { clock, settings }: Deps): void {
+function checkKept({ clock, settings }: Deps, from: number, past: readonly Past[]): void {
   const oldest = clock.now() - settings.retention;
   if (from >= oldest) return;
   const day = (at: number) => new Date(at).toISOString().slice(0, 16);

@@ -79,14 +79,14 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
 
 /** Reads until the store answers or the guard gives up: while it is away the task is held, never run blind. */
 export function readThrough(deps: Deps, id: string, guard: Guard): Promise<Stored | undefined> {
-  return persist(id, guard, deps, () => deps.store.get(id));
+  return persist(deps, id, guard, () => deps.store.get(id));
 }
 
 /** Until the store answers or the guard gives up. For what may be asked twice. */
 export async function persist<T>(
+  deps: Deps,
   taskId: string,
   guard: Guard,
-  deps: Deps,
   ask: () => Promise<T>,
 ): Promise<T> {
   for (let failures = 0; ; ) {

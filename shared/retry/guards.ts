@@ -20,9 +20,9 @@ interface Held {
 }
 
 /** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
-export function holding(hold: Held, stop?: AbortSignal): Guard {
+export function holding(lease: Held, stop?: AbortSignal): Guard {
   const guard = () => {
-    hold.check();
+    lease.check();
     stop?.throwIfAborted();
   };
   return Object.assign(guard, { holds: true });
@@ -32,9 +32,9 @@ export function holding(hold: Held, stop?: AbortSignal): Guard {
  * The guard of a runner that has a message and no claim yet. It lets go of the message when the store has not answered
  * for a lease: held by a runner that can't work, a lane would stand still for those that can.
  */
-export function beforeClaim(hold: Held, stop: AbortSignal, deps: Deps): Guard {
-  const { lease } = timing(deps.settings);
-  const check = holding(hold, stop);
+export function beforeClaim(deps: Deps, lease: Held, stop: AbortSignal): Guard {
+  const { leaseTime } = timing(deps.settings);
+  const check = holding(lease, stop);
   let since: number | undefined;
   let isAnswered = true;
   const guard = () => {
@@ -46,7 +46,7 @@ export function beforeClaim(hold: Held, stop: AbortSignal, deps: Deps): Guard {
   const retried = (why: unknown) => {
     isAnswered = false;
     since ??= deps.clock.monotonic();
-    if (deps.clock.monotonic() - since >= lease) throw new StoreAway(why as PawlError);
+    if (deps.clock.monotonic() - since >= leaseTime) throw new StoreAway(why as PawlError);
   };
   return Object.assign(guard, { holds: true, retried });
 }

@@ -1,8 +1,6 @@
 import { isPawlError, messageOf } from "../errors/errors.ts";
-import type { Delivery } from "../ports/bus.ts";
-import type { Deps } from "../ports/deps.ts";
 import { pause } from "../retry/patience.ts";
-import type { Hold } from "./lease.ts";
+import type { Execution } from "./execution.ts";
 
 /** What the broker is told about a message. "silent": the message is no longer ours to speak of. */
 export type Word =
@@ -47,31 +45,33 @@ export interface Recorded {
  * Says the word, until it is confirmed or as long as the message could still be ours. An ack that stays unconfirmed
  * costs nothing but a redelivery, which finds its sequence settled.
  */
-export async function settle(delivery: Delivery, word: Word, hold: Hold, deps: Deps): Promise<boolean> {
+export async function acknowledge(execution: Said, word: Word): Promise<boolean> {
   switch (word.kind) {
     case "silent":
       return false;
     case "ack":
-      return confirm(() => delivery.ack(), delivery, deps);
+      return confirm(execution, () => execution.delivery.ack());
     case "nak":
       // A +WPI that follows a nak would take it back.
-      await hold.stopBeats();
-      return confirm(() => putBack(delivery, word.delayMs, hold), delivery, deps);
+      await execution.lease.stopBeats();
+      return confirm(execution, () => putBack(execution, word.delayMs));
     default:
       return word satisfies never;
   }
 }
 
+type Said = Pick<Execution, "deps" | "delivery" | "lease">;
+
 /**
  * Unlike an ack, a nak is not true whoever says it: on a message that is another's by now it would take its holder's
  * work away. So each time it is said anew, it is ours to say or it is not said.
  */
-async function putBack(delivery: Delivery, delayMs: number, hold: Hold): Promise<void> {
-  hold.check();
+async function putBack({ delivery, lease }: Said, delayMs: number): Promise<void> {
+  lease.check();
   if (await delivery.current()) await delivery.nak(delayMs);
 }
 
-async function confirm(say: () => Promise<void>, delivery: Delivery, deps: Deps): Promise<boolean> {
+async function confirm({ deps, delivery }: Said, say: () => Promise<void>): Promise<boolean> {
   const until = deps.clock.monotonic() + deps.settings.ackWait;
   for (let failures = 1; ; failures++) {
     try {
@@ -79,7 +79,7 @@ async function confirm(say: () => Promise<void>, delivery: Delivery, deps: Deps)
       return true;
     } catch (error) {
       if (!isPawlError(error, "bus_unavailable") || deps.clock.monotonic() >= until) {
-        deps.log("warn", "settle.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
+        deps.log("warn", "ack.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
         return false;
       }
       await pause(deps, failures);

@@ -1,9 +1,8 @@
 import type { Arrived } from "../dispatch/arrive.ts";
 import { keepConflict, keepUnsound } from "../dispatch/dead-letters.ts";
-import { isUnsound, PawlError } from "../errors/errors.ts";
+import { isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
-import type { Delivery } from "../ports/bus.ts";
 import { type Deps, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update, type Written } from "../retry/guarded-write.ts";
@@ -12,51 +11,43 @@ import { pause } from "../retry/patience.ts";
 import { taskText } from "../seal/seal.ts";
 import { timing } from "../settings/settings.ts";
 import { adopted, deadLetter, submitted } from "../task/create.ts";
-import { type Decision, decide, type SurplusAs } from "../task/decide.ts";
+import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
-import type { Envelope } from "../task/envelope.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { successionWait } from "../task/succession.ts";
 import { apply } from "../task/transitions.ts";
 import type { HandledAs, Recorded, Word } from "./ack.ts";
-import { silence } from "./holder-check.ts";
+import type { Execution, HeldTask, Holding } from "./execution.ts";
+import { holderCheck } from "./holder-check.ts";
 import { lackOfTime } from "./invocation.ts";
-import { type Hold, instant } from "./lease.ts";
-
-export interface HeldTask extends Stored {
-  readonly task: Running;
-}
+import { instant } from "./lease.ts";
 
 /** "claimed": run it. "closed": there is nothing to run, and this is the word to the broker. */
 export type Claimed =
-  | { readonly kind: "claimed"; readonly held: HeldTask }
+  | { readonly kind: "claimed"; readonly holding: Holding }
   | { readonly kind: "closed"; readonly recorded: Recorded };
 
 const closed = (word: Word, as: HandledAs, detail: string): Claimed => ({
   kind: "closed",
   recorded: { word, as, detail },
 });
+const ACK: Word = { kind: "ack" };
 
 /**
  * From a message to a claim on its task. A document that is not as its last writer left it is not acted upon, and stays
  * as it is, for a person to look at: written again it would look genuine. Its message is kept apart, and the lane goes on.
  */
-export async function claim(
-  arrived: Arrived,
-  delivery: Delivery,
-  hold: Hold,
-  stop: AbortSignal,
-  deps: Deps,
-): Promise<Claimed> {
-  const guard = beforeClaim(hold, stop, deps);
+export async function claim(execution: Execution, arrived: Arrived): Promise<Claimed> {
+  const { deps, delivery, lease, stop } = execution;
+  const guard = beforeClaim(deps, lease, stop);
   try {
-    return await claimSound(arrived, delivery, hold, stop, guard, deps);
+    return await claimSound(execution, arrived, guard);
   } catch (error) {
     if (!isUnsound(error)) throw error;
     if (error.code === "seal_key_unknown" && delivery.deliveries <= mostPutBack(deps))
       return closed({ kind: "nak", delayMs: deps.settings.ackWait }, "other-key", error.message);
-    await keepUnsound(arrived, delivery, error, guard, deps);
-    return closed({ kind: "ack" }, "dead-letter", error.code);
+    await keepUnsound(deps, arrived, delivery, error, guard);
+    return closed(ACK, "dead-letter", error.code);
   }
 }
 
@@ -69,169 +60,167 @@ function mostPutBack({ settings }: Deps): number {
  * Every write is guarded by what was seen, so of two runners that come here with the same message one is refused and
  * decides again on what the other wrote.
  */
-async function claimSound(
-  arrived: Arrived,
-  delivery: Delivery,
-  hold: Hold,
-  stop: AbortSignal,
-  guard: Guard,
-  deps: Deps,
-): Promise<Claimed> {
+async function claimSound(execution: Execution, arrived: Arrived, guard: Guard): Promise<Claimed> {
+  const { deps, delivery, lease, stop } = execution;
   const { envelope, arrival } = arrived;
-  const { crashLimit } = deps.settings;
+  const { queue, seq } = delivery;
+  const expiresAt = () => deps.clock.now() + deps.settings.retention;
+  const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
   let reached: Reached | undefined;
-  const decideNow = (task: Task | undefined) =>
-    decide(task, arrival, {
+  let rounds = 0;
+
+  const decideNow = <S extends { readonly task: Task }>(seen: S | undefined) =>
+    decide(seen, arrival, {
       now: deps.clock.now(),
-      crashLimit,
+      crashLimit: deps.settings.crashLimit,
       ...(reached && { journaled: reached.journaled }),
     });
 
-  const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
-  let seen = (await firstSight(arrived, delivery, deps)) ?? (await readThrough(deps, envelope.id, guard));
-  for (let rounds = 1; ; rounds++) {
-    guard();
-    const decision = decideNow(seen?.task);
-    let result: Written;
+  /** Writes the event, if what is there then still means the same. */
+  const writeIf = (decision: Extract<Decision<Stored>, { seen: Stored }>, event: () => TaskEvent) =>
+    update(
+      deps,
+      decision.seen,
+      (task, own) => (isSame(decideNow({ task }), decision) ? apply(task, event(), own) : undefined),
+      guard,
+    );
+
+  /** Only the newest delivery may push a silent holder aside, and this one may be stale itself. */
+  const mayReplace = async (task: Running): Promise<boolean> =>
+    (await isSilent(task)) && (await wholeBeat(execution, rounds));
+
+  /** Undefined: what is there is no longer what was decided upon. */
+  const act = async (decision: Decision<Stored>): Promise<Claimed | undefined> => {
     switch (decision.kind) {
       case "skip":
-        await countSkip(seen as Stored, delivery, deps, guard);
-        return closed({ kind: "ack" }, "skipped", "its sequence is settled");
+        await countSkip(execution, decision.seen, guard);
+        return closed(ACK, "skipped", "its sequence is settled");
 
       case "later":
         return closed({ kind: "nak", delayMs: decision.ms }, "not-due", `due in ${decision.ms} ms`);
 
-      case "surplus":
-        if (decision.outcome === "conflict") await keepConflict(arrived, delivery, guard, deps);
-        result = await update(
-          deps,
-          seen as Stored,
-          changeIf(decision, surplus(arrived, decision.outcome)),
-          guard,
-        );
-        if (result.kind === "written") return closed({ kind: "ack" }, "surplus", decision.outcome);
-        break;
+      case "surplus": {
+        const { outcome } = decision;
+        if (outcome === "conflict") await keepConflict(deps, arrived, delivery, guard);
+        const { dispatch } = arrival;
+        const written = await writeIf(decision, () => ({ type: "surplus", queue, seq, dispatch, outcome }));
+        return written.kind === "written" ? closed(ACK, "surplus", outcome) : undefined;
+      }
 
       case "missing": {
-        const expiresAt = deps.clock.now() + deps.settings.retention;
-        const lost = deadLetter(envelope, arrival, missing(envelope), expiresAt, mark(deps));
-        result = await create(deps, lost, guard);
-        if (result.kind === "written") return closed({ kind: "ack" }, "dead-letter", "document_missing");
-        break;
+        const lost = deadLetter(envelope, arrival, missing(envelope.id), expiresAt(), mark(deps));
+        const { kind } = await create(deps, lost, guard);
+        return kind === "written" ? closed(ACK, "dead-letter", "document_missing") : undefined;
       }
 
       case "crashLoop": {
+        const { task } = decision.seen;
         if (!reached) {
-          reached = await journalReached((seen as Stored).task, guard, deps);
-          continue;
+          reached = await journalReached(deps, task, guard);
+          return act(decideNow(decision.seen));
         }
-        if (!(await isSilent((seen as HeldTask).task))) break;
-        if (!(await wholeBeat(hold, rounds, deps))) break;
-        const expiresAt = deps.clock.now() + deps.settings.retention;
-        const { queue, seq } = delivery;
-        const exhaust: TaskEvent = {
-          type: "exhaust",
-          error: crashLoop(decision.starts),
-          queue,
-          seq,
-          expiresAt,
-          reached,
-        };
-        result = await update(deps, seen as Stored, changeIf(decision, exhaust), guard);
-        if (result.kind === "moot") break;
-        countSpent((seen as Stored).task, result.stored.task, deps);
-        return closed({ kind: "ack" }, "dead-letter", "crash_loop");
+        if (!(await mayReplace(task))) return undefined;
+        const exhaust = { type: "exhaust", error: crashLoop(decision.starts), queue, seq, reached } as const;
+        const written = await writeIf(decision, () => ({ ...exhaust, expiresAt: expiresAt() }));
+        if (written.kind === "moot") return undefined;
+        countSpent(deps, task, written.stored.task);
+        return closed(ACK, "dead-letter", "crash_loop");
       }
 
       case "create":
       case "claim":
-      case "takeover": {
-        const tooLong = seen && lackOfTime(seen.task, delivery, deps);
-        if (tooLong) return { kind: "closed", recorded: tooLong };
-        if (decision.kind === "takeover") {
-          if (!(await isSilent((seen as HeldTask).task))) break;
-          // This delivery may be stale itself: only the newest one may push a silent holder aside.
-          if (!(await wholeBeat(hold, rounds, deps))) break;
-        }
-        const { lease } = timing(deps.settings);
-        const holder = {
-          queue: delivery.queue,
-          seq: delivery.seq,
-          token: uniqueToken(),
-          runner: deps.runner,
-          via: deps.bus.serverId(),
-          lease,
-        };
-        let sentAt = instant(deps);
-        if (decision.kind === "create") {
-          result = await create(deps, adopted(envelope, holder, mark(deps)), guard);
-        } else {
-          const looked = reached && { reached };
-          const change = changeIf(decision, { type: decision.kind, ...holder, ...looked });
-          result = await update(
-            deps,
-            seen as Stored,
-            (task, own) => {
-              sentAt = instant(deps);
-              return change(task, own);
-            },
-            guard,
-          );
-        }
-        if (result.kind === "moot") break;
-        if (decision.kind === "takeover") deps.meter.count("takeovers", { agent: envelope.agent });
-        const held = mine(result, holder.token);
-        if (seen) countSpent(seen.task, held.task, deps);
-        // A holder that did not let go could extend its lease while we wait for its end, unless ours is attested first.
-        const mustAttest = !held.task.started && deps.store.attest !== undefined;
-        if (result.answered && !mustAttest) hold.grant(held.task, sentAt);
-        else await hold.prove(held.task);
-        return { kind: "claimed", held };
-      }
+      case "takeover":
+        return take(decision);
       default:
         return decision satisfies never;
     }
-    seen = await readThrough(deps, envelope.id, guard);
-  }
+  };
 
-  function changeIf(decision: Decision, event: TaskEvent) {
-    const outcomeOf = (one: Decision) => ("outcome" in one ? one.outcome : undefined);
-    return (task: Task, own: ReturnType<typeof mark>) => {
-      const now = decideNow(task);
-      const isSame = now.kind === decision.kind && outcomeOf(now) === outcomeOf(decision);
-      return isSame ? apply(task, event, own) : undefined;
+  const take = async (
+    decision: Extract<Decision<Stored>, { kind: "create" | "claim" | "takeover" }>,
+  ): Promise<Claimed | undefined> => {
+    const before = decision.kind === "create" ? undefined : decision.seen.task;
+    const tooLong = before && lackOfTime(deps, before, delivery);
+    if (tooLong) return { kind: "closed", recorded: tooLong };
+    if (decision.kind === "takeover" && !(await mayReplace(decision.seen.task))) return undefined;
+    const holder = {
+      queue,
+      seq,
+      token: uniqueToken(),
+      runner: deps.runner,
+      via: deps.bus.serverId(),
+      lease: timing(deps.settings).leaseTime,
     };
+    let sentAt = instant(deps);
+    let written: Written;
+    if (decision.kind === "create") {
+      written = await create(deps, adopted(envelope, holder, mark(deps)), guard);
+    } else {
+      written = await writeIf(decision, () => {
+        sentAt = instant(deps);
+        return { type: decision.kind, ...holder, ...(reached && { reached }) };
+      });
+    }
+    if (written.kind === "moot") return undefined;
+    if (decision.kind === "takeover") deps.meter.count("takeovers", { agent: envelope.agent });
+    const held = mine(written, holder.token);
+    if (before) countSpent(deps, before, held.task);
+    // A holder that did not let go could extend its lease while we wait for its end, unless ours is attested first.
+    const mustAttest = !held.task.started && deps.store.attest !== undefined;
+    if (written.answered && !mustAttest) lease.grant(held.task, sentAt);
+    else await lease.prove(held.task);
+    return { kind: "claimed", holding: { ...execution, held } };
+  };
+
+  for (let seen = await firstSight(execution, arrived); ; seen = undefined) {
+    seen ??= await readThrough(deps, envelope.id, guard);
+    guard();
+    rounds++;
+    const claimed = await act(decideNow(seen));
+    if (claimed) return claimed;
   }
+}
+
+/** Whether a decision on what is there now means the same as the one before. */
+function isSame(now: Decision, before: Decision): boolean {
+  const outcomeOf = (one: Decision) => ("outcome" in one ? one.outcome : undefined);
+  return now.kind === before.kind && outcomeOf(now) === outcomeOf(before);
 }
 
 /**
  * A takeover's wait: until no earlier holder can still act, under heartbeats. Then the start is written, so that
  * `executions` counts handlers that really began.
  */
-export async function waitForTurn(
-  held: HeldTask,
-  hold: Hold,
-  stop: AbortSignal,
-  deps: Deps,
-): Promise<HeldTask> {
-  if (held.task.started) return held;
-  const ms = successionWait(held.task, { now: deps.clock.now(), by: deps.runner });
-  const { lease } = timing(deps.settings);
-  deps.log("info", "takeover.wait", { task: held.task.id, fence: held.task.fence, ms });
-  await deps.clock.sleep(ms, AbortSignal.any([hold.lost, stop]));
-  const guard = holding(hold, stop);
-  const begun = await update(
-    deps,
-    held,
-    (task, own) => (isMine(task, held.task.token) ? apply(task, { type: "start", lease }, own) : undefined),
-    guard,
-  );
-  return mine(begun, held.task.token);
+export async function waitForTurn(execution: Holding): Promise<Holding> {
+  const { deps, held, lease, stop } = execution;
+  const { task } = held;
+  if (task.started) return execution;
+  const since = deps.clock.monotonic();
+  try {
+    const ms = successionWait(task, { now: deps.clock.now(), by: deps.runner });
+    deps.log("info", "takeover.wait", { task: task.id, fence: task.fence, ms });
+    await deps.clock.sleep(ms, AbortSignal.any([lease.lost, stop]));
+    const start: TaskEvent = { type: "start", lease: timing(deps.settings).leaseTime };
+    const begun = await update(
+      deps,
+      held,
+      (there, own) => (isMine(there, task.token) ? apply(there, start, own) : undefined),
+      holding(lease, stop),
+    );
+    return { ...execution, held: mine(begun, task.token) };
+  } catch (error) {
+    // The holder before may still act, so this is no release.
+    if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
+    return { ...execution, waited: Math.floor(deps.clock.monotonic() - since) };
+  }
 }
 
 /** What was written, if it still is ours: by the time it is read back somebody else may hold the task. */
 function mine(written: Written, token: string): HeldTask {
-  if (written.kind === "written" && isMine(written.stored.task, token)) return written.stored as HeldTask;
+  if (written.kind === "written") {
+    const { task, revision } = written.stored;
+    if (isMine(task, token)) return { task, revision };
+  }
   throw new PawlError("lease_lost", "The task was taken over while its claim was being written");
 }
 
@@ -241,9 +230,8 @@ export function isMine(task: Task, token: string): task is Running {
 
 /** The document as the submit wrote it, rebuilt from the message: a first claim needs no read. */
 async function firstSight(
+  { deps: { sealer }, delivery }: Execution,
   { envelope, arrival, revision, seal: own }: Arrived,
-  delivery: Delivery,
-  { sealer }: Deps,
 ): Promise<Stored | undefined> {
   if (delivery.redelivered || arrival.dispatch !== 1 || !revision || !envelope.stamp) return undefined;
   const task = submitted(envelope, delivery.queue);
@@ -253,15 +241,15 @@ async function firstSight(
   return { task: { ...task, seal: { own, before: "", stamp: task.stamp } }, revision };
 }
 
-async function wholeBeat(hold: Hold, rounds: number, deps: Deps): Promise<boolean> {
-  if (await hold.beat()) return true;
-  hold.check();
+async function wholeBeat({ deps, lease }: Execution, rounds: number): Promise<boolean> {
+  if (await lease.beat()) return true;
+  lease.check();
   await pause(deps, rounds);
   return false;
 }
 
 /** Made visible where it can be; the sequence is settled either way, so it never stands in the ack's way. */
-async function countSkip(seen: Stored, delivery: Delivery, deps: Deps, guard: Guard): Promise<void> {
+async function countSkip({ deps, delivery }: Execution, seen: Stored, guard: Guard): Promise<void> {
   const skip: TaskEvent = { type: "skip", queue: delivery.queue, seq: delivery.seq };
   try {
     await update(deps, seen, (task, own) => apply(task, skip, own), guard);
@@ -271,14 +259,10 @@ async function countSkip(seen: Stored, delivery: Delivery, deps: Deps, guard: Gu
   }
 }
 
-function surplus({ arrival }: Arrived, outcome: SurplusAs): TaskEvent {
-  return { type: "surplus", queue: arrival.queue, seq: arrival.seq, dispatch: arrival.dispatch, outcome };
-}
-
-function missing(envelope: Envelope): TaskFailure {
+function missing(id: string): TaskFailure {
   return {
     code: "document_missing",
-    message: `Task ${envelope.id} was dispatched, but its document is gone: what was already done can't be known`,
+    message: `Task ${id} was dispatched, but its document is gone: what was already done can't be known`,
     phase: "delivery",
   };
 }

@@ -1,21 +1,18 @@
-import type { Agent } from "../agent.ts";
-import { type Arrived, arrive } from "../dispatch/arrive.ts";
+import { arrive } from "../dispatch/arrive.ts";
 import { keepPoison } from "../dispatch/dead-letters.ts";
 import { signal } from "../dispatch/operate.ts";
 import { isPawlError, messageOf, type PawlError } from "../errors/errors.ts";
 import { settleDoubt } from "../handler/witness.ts";
-import type { Delivery } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
+import type { LogLevel } from "../ports/log.ts";
 import { beforeClaim, StoreAway } from "../retry/guards.ts";
 import type { Running } from "../task/document.ts";
-import type { Queue } from "../task/names.ts";
 import { childSignal } from "../task/signals.ts";
-import { type Recorded, settle } from "./ack.ts";
-import { claim, type HeldTask, waitForTurn } from "./claim.ts";
-import { silence } from "./holder-check.ts";
-import { handedOn } from "./invocation.ts";
-import { type Hold, takeHold } from "./lease.ts";
-import { journalOf } from "./outcome.ts";
+import { acknowledge, type HandledAs, type Recorded } from "./ack.ts";
+import { claim, waitForTurn } from "./claim.ts";
+import type { Execution, Received } from "./execution.ts";
+import { holderCheck } from "./holder-check.ts";
+import { takeLease } from "./lease.ts";
 import { record } from "./record.ts";
 import { run } from "./run.ts";
 
@@ -25,99 +22,59 @@ export interface Handled extends Recorded {
 }
 
 /** One message, from its arrival to the last word about it. Never throws. */
-export async function handle(
-  delivery: Delivery,
-  queue: Queue,
-  agent: Agent,
-  stop: AbortSignal,
-  deps: Deps,
-  prefetch: () => void = () => {},
-): Promise<Handled> {
-  const arrived = await arrive(delivery, queue, deps);
-  const id = isPawlError(arrived) ? delivery.subject : arrived.envelope.id;
-  const hold = takeHold(delivery, id, deps);
-  let recorded: Recorded & { id?: string };
-  try {
-    recorded = isPawlError(arrived)
-      ? await bury(delivery, queue, arrived, hold, stop, deps)
-      : await work(arrived, delivery, agent, hold, stop, deps, prefetch);
-  } catch (error) {
-    recorded = giveUp(error, stop);
-  }
-  if (recorded.word.kind === "ack") prefetch();
-  await settle(delivery, recorded.word, hold, deps);
-  await hold.release();
-  if (recorded.as === "in-doubt") await lookForWitness(id, deps);
-  const handled = { ...recorded, id: recorded.id ?? id, seq: delivery.seq };
-  const { as, detail } = handled;
-  deps.meter.count("deliveries", { agent: queue.agent, as });
-  if (delivery.redelivered) deps.meter.count("redeliveries", { agent: queue.agent });
-  const level =
-    as === "left" || as === "store-away" || as === "other-key"
-      ? "error"
-      : ["failed", "retry", "dead-letter", "in-doubt", "abandoned"].includes(as)
-        ? "warn"
-        : "info";
-  deps.log(level, "task.handled", {
-    task: handled.id,
-    queue: delivery.queue,
-    seq: handled.seq,
-    as,
-    detail,
-  });
-  return handled;
+export async function handle(deps: Deps, received: Received): Promise<Handled> {
+  const execution = await begin(deps, received);
+  const recorded = await work(execution).catch((error: unknown) => giveUp(execution, error));
+  if (recorded.word.kind === "ack") execution.prefetch();
+  await acknowledge(execution, recorded.word);
+  await execution.lease.release();
+  if (recorded.as === "in-doubt") await lookForWitness(execution);
+  return report(execution, recorded);
 }
 
-async function work(
-  arrived: Arrived,
-  delivery: Delivery,
-  agent: Agent,
-  hold: Hold,
-  stop: AbortSignal,
-  deps: Deps,
-  prefetch: () => void,
-): Promise<Recorded> {
-  const claimed = await claim(arrived, delivery, hold, stop, deps);
+async function begin(deps: Deps, received: Received): Promise<Execution> {
+  const { delivery, queue, prefetch = () => {} } = received;
+  const arrived = await arrive(deps, delivery, queue);
+  const lease = takeLease(deps, delivery, idOf({ arrived, delivery }));
+  return { ...received, prefetch, deps, arrived, lease };
+}
+
+/** What is known of its task: its id, or at least its subject. */
+function idOf({ arrived, delivery }: Pick<Execution, "arrived" | "delivery">): string {
+  return isPawlError(arrived) ? delivery.subject : arrived.envelope.id;
+}
+
+/** `id`: of the dead letter that keeps a message which is no task. */
+type Worked = Recorded & { readonly id?: string };
+
+async function work(execution: Execution): Promise<Worked> {
+  const { arrived, prefetch } = execution;
+  if (isPawlError(arrived)) return bury(execution, arrived);
+  const claimed = await claim(execution, arrived);
   if (claimed.kind === "closed") return claimed.recorded;
-  let held: HeldTask;
-  const waitsSince = deps.clock.monotonic();
-  try {
-    held = await waitForTurn(claimed.held, hold, stop, deps);
-  } catch (error) {
-    // Told to stop while waiting. The holder before may still act, so this is no release.
-    if (!stop.aborted || isPawlError(error, "lease_lost")) throw error;
-    const waited = Math.floor(deps.clock.monotonic() - waitsSince);
-    const outcome = handedOn(
-      { outcome: { kind: "handOff", ended: false, waited } },
-      0,
-      delivery,
-      agent,
-      deps,
-    );
-    const journal = journalOf(claimed.held.task);
-    return record(claimed.held, { outcome, journal }, agent, hold, deps);
-  }
-  const begun = deps.clock.monotonic();
-  const ran = await run(held.task, agent, hold, stop, deps);
-  const outcome = handedOn(ran, deps.clock.monotonic() - begun, delivery, agent, deps);
+  const holding = await waitForTurn(claimed.holding);
+  const ran = await run(holding);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
-  const recorded = await record(held, { ...ran, outcome }, agent, hold, deps);
-  if (held.task.parent && FINAL.has(recorded.as)) await tellParent(held.task, held.task.parent, deps);
+  const recorded = await record(holding, ran);
+  if (FINAL.has(recorded.as)) await tellParent(execution.deps, holding.held.task);
   return recorded;
 }
 
+const FINAL: ReadonlySet<HandledAs> = new Set(["completed", "failed", "cancelled"]);
+
 /** Who might say that the effect never began may have said so while the doubt was being written. */
-async function lookForWitness(id: string, deps: Deps): Promise<void> {
+async function lookForWitness(execution: Execution): Promise<void> {
+  const { deps } = execution;
+  const id = idOf(execution);
   await settleDoubt(deps, id).catch((error: unknown) => {
     deps.log("warn", "doubt.unsettled", { task: id, reason: messageOf(error) });
   });
 }
 
-const FINAL: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
-
-/** Only a hint, so that it goes on at once: what became of a child is in the child's document. */
-async function tellParent({ id }: Running, parent: string, deps: Deps): Promise<void> {
+/** Only a hint, so that the parent goes on at once: what became of a child is in the child's document. */
+async function tellParent(deps: Deps, { id, parent }: Running): Promise<void> {
+  if (parent === undefined) return;
   try {
     await signal(deps, parent, childSignal(id), null);
   } catch (error) {
@@ -125,16 +82,10 @@ async function tellParent({ id }: Running, parent: string, deps: Deps): Promise<
   }
 }
 
-async function bury(
-  delivery: Delivery,
-  queue: Queue,
-  problem: PawlError,
-  hold: Hold,
-  stop: AbortSignal,
-  deps: Deps,
-): Promise<Recorded & { id: string }> {
-  const isSilent = silence(deps, AbortSignal.any([hold.lost, stop]));
-  const id = await keepPoison(delivery, queue, problem, beforeClaim(hold, stop, deps), isSilent, deps);
+async function bury(execution: Execution, problem: PawlError): Promise<Worked> {
+  const { deps, delivery, queue, lease, stop } = execution;
+  const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
+  const id = await keepPoison(deps, delivery, queue, problem, beforeClaim(deps, lease, stop), isSilent);
   return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
 }
 
@@ -142,11 +93,38 @@ async function bury(
 const LET_GO = 1_000;
 
 /** Nothing was decided: leave the message to the next delivery, at once if we were only told to stop. */
-function giveUp(error: unknown, stop: AbortSignal): Recorded {
+function giveUp({ stop }: Execution, error: unknown): Worked {
   if (isPawlError(error, "lease_lost"))
     return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
   if (stop.aborted) return { word: { kind: "nak", delayMs: 0 }, as: "put-back", detail: "told to stop" };
   if (error instanceof StoreAway)
     return { word: { kind: "nak", delayMs: LET_GO }, as: "store-away", detail: error.message };
   return { word: { kind: "silent" }, as: "left", detail: messageOf(error) };
+}
+
+const LEVELS: Partial<Record<HandledAs, LogLevel>> = {
+  left: "error",
+  "store-away": "error",
+  "other-key": "error",
+  failed: "warn",
+  retry: "warn",
+  "dead-letter": "warn",
+  "in-doubt": "warn",
+  abandoned: "warn",
+};
+
+function report(execution: Execution, recorded: Worked): Handled {
+  const { deps, delivery, queue } = execution;
+  const handled = { ...recorded, id: recorded.id ?? idOf(execution), seq: delivery.seq };
+  const { as, detail } = handled;
+  deps.meter.count("deliveries", { agent: queue.agent, as });
+  if (delivery.redelivered) deps.meter.count("redeliveries", { agent: queue.agent });
+  deps.log(LEVELS[as] ?? "info", "task.handled", {
+    task: handled.id,
+    queue: delivery.queue,
+    seq: handled.seq,
+    as,
+    detail,
+  });
+  return handled;
 }

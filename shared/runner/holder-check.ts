@@ -1,4 +1,4 @@
-import type { Silence } from "../dispatch/dead-letters.ts";
+import type { IsSilent } from "../dispatch/dead-letters.ts";
 import type { Deps } from "../ports/deps.ts";
 import { timing } from "../settings/settings.ts";
 
@@ -10,8 +10,8 @@ const REUNION = 5_000;
  * holder is well: so it is asked by name, and one whose server was restarted gets time to connect again. Waits a while
  * before it says no, but not beyond `until`.
  */
-export function silence(deps: Deps, until: AbortSignal): Silence {
-  const { beatEvery, lease } = timing(deps.settings);
+export function holderCheck(deps: Deps, until: AbortSignal): IsSilent {
+  const { beatEvery, leaseTime } = timing(deps.settings);
   let unansweredSince: number | undefined;
   return async ({ token, via }) => {
     if (await deps.bus.isHeld(token)) {
@@ -21,7 +21,7 @@ export function silence(deps: Deps, until: AbortSignal): Silence {
     }
     unansweredSince ??= deps.clock.monotonic();
     if (via === deps.bus.serverId()) return true;
-    if (deps.clock.monotonic() - unansweredSince >= Math.min(lease, REUNION)) return true;
+    if (deps.clock.monotonic() - unansweredSince >= Math.min(leaseTime, REUNION)) return true;
     await deps.clock.sleep(100, until);
     return false;
   };

@@ -1,10 +1,10 @@
-import type { Agent } from "../agent.ts";
 import type { Delivery } from "../ports/bus.ts";
 import type { Deps, Invocation } from "../ports/deps.ts";
 import type { Task } from "../task/document.ts";
 import { successionWait } from "../task/succession.ts";
 import type { Recorded, Word } from "./ack.ts";
-import type { Outcome, Ran } from "./outcome.ts";
+import type { Execution } from "./execution.ts";
+import type { Ran } from "./outcome.ts";
 
 /** How long a model's turn may take: what an invocation must have left to begin one. */
 const TURN = 300_000;
@@ -27,21 +27,20 @@ export function lacksForTurn(invocation: Invocation | undefined): { readonly nee
  * invocations that are too short don't pass the task on to each other for ever. One whose message was delivered very
  * often asks for another message: the server counts deliveries, and gives up on the message in the end.
  */
-export function handedOn(
-  { outcome, isFurther }: Pick<Ran, "outcome" | "isFurther">,
-  had: number,
-  { deliveries }: Pick<Delivery, "deliveries">,
-  { limits }: Agent,
-  { invocation, settings }: Deps,
-): Outcome {
-  if (outcome.kind !== "handOff") return outcome;
+export function handedOn({ deps, delivery, agent }: Execution, ran: Ran, had: number): Ran {
+  const { outcome, isFurther } = ran;
+  const { invocation, settings } = deps;
+  if (outcome.kind !== "handOff") return ran;
   const isStuck = invocation && !isFurther && outcome.needs === undefined && outcome.waited === undefined;
   // On a strict lane another message would come behind those that it is to go before.
-  const isMany = deliveries > settings.maxDeliver / 2 && limits.order !== "strict";
+  const isMany = delivery.deliveries > settings.maxDeliver / 2 && agent.limits.order !== "strict";
   return {
-    ...outcome,
-    ...(isStuck && { needs: Math.ceil(atMost(invocation, 2 * had)) }),
-    ...(isMany && { renewed: true }),
+    ...ran,
+    outcome: {
+      ...outcome,
+      ...(isStuck && { needs: Math.ceil(atMost(invocation, 2 * had)) }),
+      ...(isMany && { renewed: true }),
+    },
   };
 }
 
@@ -49,7 +48,7 @@ export function handedOn(
  * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
  * from the beginning. The message stays for one that has more time.
  */
-export function lackOfTime(task: Task, { deliveries }: Delivery, deps: Deps): Recorded | undefined {
+export function lackOfTime(deps: Deps, task: Task, { deliveries }: Delivery): Recorded | undefined {
   const { invocation, settings, clock, runner } = deps;
   if (!invocation) return undefined;
   const wait = successionWait(task, { now: clock.now(), by: runner });

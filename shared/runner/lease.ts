@@ -6,7 +6,7 @@ import { pause } from "../retry/patience.ts";
 import { timing } from "../settings/settings.ts";
 
 /**
- * A runner's hold on one message, from its arrival to its settling.
+ * A runner's lease on one message, from its arrival to the last word about it.
  *
  * JetStream can't fence: it honours the heartbeats and acks of a holder whose message it has long given to another.
  * So a beat asks three things in order: postpone my redelivery; am I still the newest delivery; does the document
@@ -19,7 +19,7 @@ import { timing } from "../settings/settings.ts";
  * register takes no claim after a later one, and a successor attests its own before it begins to wait. Whatever lease
  * it waits for was extended before that, from a moment before that.
  */
-export interface Hold {
+export interface Lease {
   /** Aborts once the message is another's, or can't be proven to be ours. */
   readonly lost: AbortSignal;
   /** Aborts when the document asks its holder to cancel. */
@@ -53,9 +53,9 @@ export function instant(deps: Pick<Deps, "clock">): Instant {
   return { wall: deps.clock.now(), monotonic: deps.clock.monotonic() };
 }
 
-export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
+export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease {
   const { clock, settings, log } = deps;
-  const { beatEvery, lease } = timing(settings);
+  const { beatEvery, leaseTime } = timing(settings);
   const lost = new AbortController();
   const cancelled = new AbortController();
   const stopped = new AbortController();
@@ -72,11 +72,11 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
 
   const left = (): number => {
     const now = instant(deps);
-    return lease - Math.max(now.wall - provenAt.wall, now.monotonic - provenAt.monotonic);
+    return leaseTime - Math.max(now.wall - provenAt.wall, now.monotonic - provenAt.monotonic);
   };
 
   const check = () => {
-    if (left() <= 0) lose(`no whole heartbeat for ${lease} ms`);
+    if (left() <= 0) lose(`no whole heartbeat for ${leaseTime} ms`);
     lost.signal.throwIfAborted();
   };
 
@@ -142,7 +142,7 @@ export function takeHold(delivery: Delivery, taskId: string, deps: Deps): Hold {
   const watch = async () => {
     while (!stopped.signal.aborted && !lost.signal.aborted) {
       await clock.sleep(Math.max(1, left()), stopped.signal);
-      if (!stopped.signal.aborted && left() <= 0) lose(`no whole heartbeat for ${lease} ms`);
+      if (!stopped.signal.aborted && left() <= 0) lose(`no whole heartbeat for ${leaseTime} ms`);
     }
   };
 

@@ -33,23 +33,23 @@ export interface Told {
  * this is about to end: a pull that nobody waits for could take a message along.
  */
 export async function pullLane(
+  deps: Deps,
   queue: Queue,
   agent: Agent,
   mode: PullMode,
   stop: AbortSignal,
-  deps: Deps,
   told: Told,
 ): Promise<void> {
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);
-  const drifted = mender(queue, deps);
+  const drifted = mender(deps, queue);
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);
   try {
     for (let failures = 0; !stop.aborted; ) {
-      if (mode !== "forever" && (await isEmpty(queue, deps))) break;
+      if (mode !== "forever" && (await isEmpty(deps, queue))) break;
       waiting ??= pull();
       const pulled = await waiting.delivery.then(
         (delivery) => ({ delivery }),
@@ -82,9 +82,9 @@ export async function pullLane(
       const prefetch = () => {
         if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
       };
-      const handled = await handle(delivery, queue, agent, stop, deps, prefetch);
+      const handled = await handle(deps, { delivery, queue, agent, stop, prefetch });
       told.handled(handled);
-      if (handled.as === "store-away") await untilStoreAnswers(mode, stop, deps);
+      if (handled.as === "store-away") await untilStoreAnswers(deps, mode, stop);
       workedAt = deps.clock.monotonic();
       // Put back, it would come again at once.
       if (mode === "once" || handled.as === "too-short") break;
@@ -104,7 +104,7 @@ const PROBE = "probe";
  * Nothing is pulled that could not be claimed. An invocation ends with the store's error; a process says how long it
  * has lasted, and waits.
  */
-async function untilStoreAnswers(mode: PullMode, stop: AbortSignal, deps: Deps): Promise<void> {
+async function untilStoreAnswers(deps: Deps, mode: PullMode, stop: AbortSignal): Promise<void> {
   const since = deps.clock.monotonic();
   for (let failures = 1; !stop.aborted; failures++) {
     try {
@@ -124,7 +124,7 @@ async function putBack(delivery: Delivery): Promise<void> {
   if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
 }
 
-async function isEmpty(queue: Queue, deps: Deps): Promise<boolean> {
+async function isEmpty(deps: Deps, queue: Queue): Promise<boolean> {
   try {
     const state = await deps.bus.state(queue);
     return state.pending === 0 && state.inFlight === 0;

@@ -11,21 +11,16 @@ import type { TaskEvent } from "../task/events.ts";
 import { apply } from "../task/transitions.ts";
 import { backoff } from "../values/backoff.ts";
 import type { Recorded } from "./ack.ts";
-import { type HeldTask, isMine } from "./claim.ts";
-import type { Hold } from "./lease.ts";
+import { isMine } from "./claim.ts";
+import type { Holding } from "./execution.ts";
 import type { Outcome, Ran } from "./outcome.ts";
 
 /** Writes down how the execution ended, before the broker hears of it. Only a holder whose lease is good may. */
-export async function record(
-  held: HeldTask,
-  { outcome, journal }: Ran,
-  agent: Agent,
-  hold: Hold,
-  deps: Deps,
-): Promise<Recorded> {
-  let ending = endingOf(held.task, outcome, agent, deps);
+export async function record(execution: Holding, { outcome, journal }: Ran): Promise<Recorded> {
+  const { deps, agent, held, lease } = execution;
+  let ending = endingOf(deps, held.task, outcome, agent);
   if (!ending) return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };
-  await hold.stopBeats();
+  await lease.stopBeats();
   const token = held.task.token;
   const write = () =>
     update(
@@ -34,20 +29,20 @@ export async function record(
       // A bystander may have moved the revision; the claim's token says whether the task is still ours.
       (task, own) => {
         if (!isMine(task, token)) return undefined;
-        if (isAnswered(task, outcome)) ending = answered(outcome, deps);
+        if (isAnswered(task, outcome)) ending = answered(deps, outcome);
         return apply({ ...task, ...journal }, (ending as Ending).event, own);
       },
-      holding(hold),
+      holding(lease),
     );
   const written = await write().catch((error: unknown) => {
     // Signals and history took the room: the work is done, and its dead letter says so.
     if (!isPawlError(error, "document_too_large") || outcome.kind !== "completed") throw error;
     const told = { code: "result_too_large", message: messageOf(error), phase: "result" } as const;
-    ending = endingOf(held.task, { kind: "failed", error: told, ended: true }, agent, deps);
+    ending = endingOf(deps, held.task, { kind: "failed", error: told, ended: true }, agent);
     return write();
   });
   if (written.kind === "moot") return { word: { kind: "silent" }, as: "abandoned", detail: "taken over" };
-  countSpent(held.task, journal, deps);
+  countSpent(deps, held.task, journal);
   const { event: _, ...recorded } = ending;
   return recorded;
 }
@@ -67,8 +62,8 @@ function isAnswered(task: Running, outcome: Outcome): boolean {
   );
 }
 
-function answered(outcome: Outcome, deps: Deps): Ending {
-  const lingers = lingering(outcome as { lingers?: boolean }, deps);
+function answered(deps: Deps, outcome: Outcome): Ending {
+  const lingers = lingering(deps, outcome as { lingers?: boolean });
   return {
     event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers, note: WAIT_OVER },
     word: { kind: "nak", delayMs: 0 },
@@ -77,7 +72,7 @@ function answered(outcome: Outcome, deps: Deps): Ending {
   };
 }
 
-function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): Ending | undefined {
+function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Ending | undefined {
   const now = deps.clock.now();
   const expiresAt = now + deps.settings.retention;
   const ack = { kind: "ack" } as const;
@@ -133,7 +128,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
     case "sleep": {
       const { dueAt } = outcome;
       return {
-        event: { type: "sleep", dueAt, ...lingering(outcome, deps) },
+        event: { type: "sleep", dueAt, ...lingering(deps, outcome) },
         word: ack,
         as: "sleeping",
         dueAt,
@@ -143,7 +138,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
       const { kind, known: _, lingers: __, ...waits } = outcome;
       const due = outcome.dueAt !== undefined && { dueAt: outcome.dueAt };
       return {
-        event: { type: kind, ...waits, ...lingering(outcome, deps) },
+        event: { type: kind, ...waits, ...lingering(deps, outcome) },
         word: ack,
         as: "waiting",
         detail: outcome.waitingFor.join(", "),
@@ -164,7 +159,7 @@ function endingOf(task: Running, outcome: Outcome, agent: Agent, deps: Deps): En
 }
 
 /** As long as code that is told to stop may take anywhere. */
-function lingering({ lingers }: { readonly lingers?: boolean }, { settings }: Deps): { lingers?: number } {
+function lingering({ settings }: Deps, { lingers }: { readonly lingers?: boolean }): { lingers?: number } {
   return lingers ? { lingers: graceOf(settings) } : {};
 }
 

@@ -11,7 +11,9 @@ import { holding } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { byteLength, type JsonObject, plainJson } from "../values/json.ts";
-import type { Hold } from "./lease.ts";
+import type { Holding } from "./execution.ts";
+import { handedOn } from "./invocation.ts";
+import type { Lease } from "./lease.ts";
 import { journalOf, type Outcome, type Ran } from "./outcome.ts";
 
 type Ending =
@@ -20,43 +22,46 @@ type Ending =
   | { readonly thrown: unknown; readonly lingers?: boolean }
   | { readonly suspended: Suspension };
 
-/** Runs the handler under the hold's lease. Never throws. */
-export async function run(
-  task: Running,
-  agent: Agent,
-  hold: Hold,
-  stop: AbortSignal,
-  deps: Deps,
-): Promise<Ran> {
+/** Runs the handler under the lease. Never throws. */
+export async function run(execution: Holding): Promise<Ran> {
+  const begun = execution.deps.clock.monotonic();
+  const ran = await runHeld(execution);
+  return handedOn(execution, ran, execution.deps.clock.monotonic() - begun);
+}
+
+async function runHeld(execution: Holding): Promise<Ran> {
+  const { deps, agent, lease, stop, waited } = execution;
+  const { task } = execution.held;
   const before = journalOf(task);
+  if (waited !== undefined) return { outcome: { kind: "handOff", ended: false, waited }, journal: before };
   const input = await acceptedInput(agent, task.input);
   if ("problem" in input)
     return {
       outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true },
-      journal: await unopened(task, hold, deps),
+      journal: await unopened(execution),
     };
 
   const over = new AbortController();
   const abort = new AbortController();
-  const cause = { hold, stop, timedOut: timer(agent.limits.timeout, over.signal, deps) };
-  const causes = [hold.lost, hold.cancelled, stop, cause.timedOut];
+  const cause = { lease, stop, timedOut: timer(deps, agent.limits.timeout, over.signal) };
+  const causes = [lease.lost, lease.cancelled, stop, cause.timedOut];
   const relay = () => abort.abort(causes.find((signal) => signal.aborted)?.reason);
   for (const signal of causes) signal.addEventListener("abort", relay);
 
   try {
     // Told to stop, or lost, before it began: the handler must not start at all.
-    if (!isHeld(hold)) return { outcome: { kind: "abandoned" }, journal: before };
+    if (!isHeld(lease)) return { outcome: { kind: "abandoned" }, journal: before };
     if (stop.aborted) return { outcome: { kind: "handOff", ended: true }, journal: before };
-    const signal = watchful(abort.signal, hold);
-    const guard = holding(hold);
-    const journal = await openJournal(task, agent.version, guard, deps);
+    const signal = watchful(abort.signal, lease);
+    const guard = holding(lease);
+    const journal = await openJournal(deps, task, agent.version, guard);
     await heedWitnesses(deps, task, journal, guard);
     const opened = done(journal);
     // Asked for while nobody held it, or before its holder died, or while its successor waited. What the journal says
     // of its effects decides whether it may simply be cancelled.
-    if (task.cancelRequested || hold.cancelled.aborted)
+    if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, ...verbs } = callsOf(task, agent, journal, signal, guard, deps);
+    const { suspended, close, ...verbs } = callsOf(deps, task, agent, journal, signal, guard);
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;
@@ -66,17 +71,17 @@ export async function run(
       // Of one that returned, a call that it forgot to await is not waited for long. One that failed in one branch is
       // over when its other calls are: what they did is stored first, and those that take longer are told to stop.
       const rest = close();
-      if (!rest || (await within(rest, deps, over.signal))) return end;
+      if (!rest || (await within(deps, rest, over.signal))) return end;
       if (!("thrown" in end)) return { ...end, lingers: true };
       isFailing = true;
       abort.abort(new PawlError("execution_over", "Another call of this handler failed"));
-      return (await within(rest, deps, over.signal)) ? end : { ...end, lingers: true };
+      return (await within(deps, rest, over.signal)) ? end : { ...end, lingers: true };
     });
     const ended = Promise.race([handled, suspended.then((why) => ({ suspended: why }))]);
     const ending = await Promise.race([ended, aborted(abort.signal)]);
     const last = ending ?? (await (isFailing ? handled : Promise.race([ended, grace(deps, over.signal)])));
     close();
-    const outcome = classify(last, cause, deps);
+    const outcome = classify(deps, last, cause);
     const isCancelled = outcome.kind === "cancelled";
     return {
       outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
@@ -86,8 +91,8 @@ export async function run(
   } catch (error) {
     // Only the opening of the journal throws, and what reads it: the handler has not begun, and what it had begun before
     // is not known.
-    const outcome = classify({ thrown: error }, { ...cause, isUnopened: true }, deps);
-    return { outcome, journal: outcome.kind === "abandoned" ? before : await unopened(task, hold, deps) };
+    const outcome = classify(deps, { thrown: error }, { ...cause, isUnopened: true });
+    return { outcome, journal: outcome.kind === "abandoned" ? before : await unopened(execution) };
   } finally {
     over.abort();
     for (const signal of causes) signal.removeEventListener("abort", relay);
@@ -97,10 +102,10 @@ export async function run(
 }
 
 /** Of a task that fails before its journal is opened: what holders before paid, and could not say, is said with that. */
-async function unopened(task: Running, hold: Hold, deps: Deps): Promise<Ran["journal"]> {
+async function unopened({ deps, held: { task }, lease }: Holding): Promise<Ran["journal"]> {
   const before = journalOf(task);
   if (task.fresh) return before;
-  return journalReached(task, holding(hold), deps).catch(() => before);
+  return journalReached(deps, task, holding(lease)).catch(() => before);
 }
 
 /** How much of it need never be done again. */
@@ -131,18 +136,18 @@ async function execute(agent: Agent, context: AgentContext<unknown>): Promise<En
 }
 
 function classify(
-  ending: Ending | undefined,
-  cause: { hold: Hold; stop: AbortSignal; timedOut: AbortSignal; isUnopened?: boolean },
   deps: Deps,
+  ending: Ending | undefined,
+  cause: { lease: Lease; stop: AbortSignal; timedOut: AbortSignal; isUnopened?: boolean },
 ): Outcome {
-  if (!isHeld(cause.hold)) return { kind: "abandoned" };
+  if (!isHeld(cause.lease)) return { kind: "abandoned" };
   // The journal knew it first: a later holder has opened it.
   if (ending && "thrown" in ending && isPawlError(ending.thrown, "lease_lost")) return { kind: "abandoned" };
   const ended = ending !== undefined && !("lingers" in ending);
   // What a handler still finished after its signal is a result like any other.
-  if (ending && "value" in ending) return completed(ending.value, ended, deps);
+  if (ending && "value" in ending) return completed(deps, ending.value, ended);
   if (ending && "suspended" in ending) return ending.suspended;
-  if (cause.hold.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
+  if (cause.lease.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
   if (cause.stop.aborted) return { kind: "handOff", ended };
   if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };
   const thrown = ending?.thrown;
@@ -153,7 +158,7 @@ function classify(
   return { kind: "retry", error: failure(thrown), ...after, ended };
 }
 
-function completed(value: unknown, ended: boolean, deps: Deps): Outcome {
+function completed(deps: Deps, value: unknown, ended: boolean): Outcome {
   try {
     const result = value === undefined ? null : plainJson(value, "The result", "result_invalid");
     const bytes = byteLength(JSON.stringify(result));
@@ -209,10 +214,10 @@ export async function acceptedInput(
  * The signal's own `aborted` lags behind in a process that was frozen: on waking, the handler's timers may fire before
  * the lease's. Asking this one compares the clocks first.
  */
-function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
+function watchful(signal: AbortSignal, lease: Lease): AbortSignal {
   const current = () => {
-    // Where it is lost, this aborts hold.lost, which aborts the signal.
-    isHeld(hold);
+    // Where it is lost, this aborts lease.lost, which aborts the signal.
+    isHeld(lease);
     return Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get?.call(signal) as boolean;
   };
   return Object.defineProperties(signal, {
@@ -226,9 +231,9 @@ function watchful(signal: AbortSignal, hold: Hold): AbortSignal {
 }
 
 /** Compares clocks. */
-function isHeld(hold: Hold): boolean {
+function isHeld(lease: Lease): boolean {
   try {
-    hold.check();
+    lease.check();
     return true;
   } catch {
     return false;
@@ -247,11 +252,11 @@ async function grace(deps: Deps, over: AbortSignal): Promise<undefined> {
 }
 
 /** Whether it is over before the grace is. */
-function within(rest: Promise<void>, deps: Deps, over: AbortSignal): Promise<boolean> {
+function within(deps: Deps, rest: Promise<void>, over: AbortSignal): Promise<boolean> {
   return Promise.race([rest.then(() => true), grace(deps, over).then(() => false)]);
 }
 
-function timer(ms: number | undefined, over: AbortSignal, deps: Deps): AbortSignal {
+function timer(deps: Deps, ms: number | undefined, over: AbortSignal): AbortSignal {
   const timedOut = new AbortController();
   if (ms !== undefined) {
     void deps.clock.sleep(ms, over).then(() => {

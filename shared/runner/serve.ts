@@ -29,14 +29,14 @@ export async function serve(
   deps: Deps,
 ): Promise<Tally> {
   const { lanes } = agent.limits;
-  const queues = Array.from({ length: lanes }, (_, lane) => queueOf({ agent: name, lane }, deps));
+  const queues = Array.from({ length: lanes }, (_, lane) => queueOf(deps, { agent: name, lane }));
   for (const queue of queues) {
     // A function is woken every minute, and its deploy has corrected what is there, but for what is unsafe by now.
     for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
       deps.log("info", "queue.ensured", { change });
   }
   const tally: Tally = {};
-  const sweep = sweeper(name, agent, deps);
+  const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();
   const handled = ({ as, dueAt, id }: Handled) => {
     tally[as] = (tally[as] ?? 0) + 1;
@@ -53,7 +53,7 @@ export async function serve(
     // A lane that can't go on takes the others down with it, but in good order: they hand off what they hold.
     const broken = new AbortController();
     const end = AbortSignal.any([stop, broken.signal]);
-    const lane = (how: PullMode) => (queue: Queue) => pullLane(queue, agent, how, end, deps, told);
+    const lane = (how: PullMode) => (queue: Queue) => pullLane(deps, queue, agent, how, end, told);
     const pulled = queues.map(lane(mode));
     for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
     const drained = drainLeft(deps, name, lanes, end, lane("drain"));
@@ -69,7 +69,7 @@ export async function serve(
     const all = [...queues];
     for (const queue of await leftBehind(deps, name, lanes))
       if (await correctLeft(deps, queue)) all.push(queue);
-    const lane = (queue: Queue) => pullLane(queue, agent, mode, stop, deps, told);
+    const lane = (queue: Queue) => pullLane(deps, queue, agent, mode, stop, told);
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.
     const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));
@@ -80,7 +80,7 @@ export async function serve(
   return tally;
 }
 
-function sweeper(agent: string, { limits }: Agent, deps: Deps) {
+function sweeper(deps: Deps, agent: string, { limits }: Agent) {
   const { clock, log } = deps;
   let next = 0;
   let last = 0;

@@ -27,7 +27,7 @@ export interface Timing {
   /** Between two heartbeats. */
   readonly beatEvery: number;
   /** How long a runner may act after its last whole heartbeat was sent. */
-  readonly lease: number;
+  readonly leaseTime: number;
 }
 
 export const defaults: Settings = {
@@ -52,8 +52,8 @@ export const defaults: Settings = {
  * (7.5 + 10 < 20) without a task losing its lease.
  */
 export function timing(settings: Pick<Settings, "ackWait">): Timing {
-  const lease = Math.floor((settings.ackWait * 2) / 3);
-  return { beatEvery: Math.floor(settings.ackWait / 4), lease };
+  const leaseTime = Math.floor((settings.ackWait * 2) / 3);
+  return { beatEvery: Math.floor(settings.ackWait / 4), leaseTime };
 }
 
 /** What a handler has to end once its signal has aborted; the rest of PAWL_STOP_GRACE is for writing down that it did not. */
@@ -125,9 +125,9 @@ export const settingRules: readonly Rule[] = [
     name: "request-fits-lease",
     why: "A heartbeat asks several questions; if one may outlast the lease, a slow answer loses the task.",
     broken: (settings) => {
-      const { lease } = timing(settings);
-      if (settings.requestTimeout < lease) return undefined;
-      return `${shown(settings, "requestTimeout")} is not below the lease ${showDuration(lease)} (two thirds of PAWL_ACK_WAIT)`;
+      const { leaseTime } = timing(settings);
+      if (settings.requestTimeout < leaseTime) return undefined;
+      return `${shown(settings, "requestTimeout")} is not below the lease ${showDuration(leaseTime)} (two thirds of PAWL_ACK_WAIT)`;
     },
   },
   {
@@ -169,7 +169,7 @@ export function makeSettings(given: Partial<Settings> = {}): Settings {
   const settings = { ...defaults, ...given };
   // A scaled-down ackWait brings its request time-out along, unless that was set too.
   if (given.requestTimeout === undefined) {
-    settings.requestTimeout = Math.min(defaults.requestTimeout, Math.floor(timing(settings).lease / 2));
+    settings.requestTimeout = Math.min(defaults.requestTimeout, Math.floor(timing(settings).leaseTime / 2));
   }
   checkNamespace(settings.namespace);
   const broken = settingRules.flatMap((rule) => {

@@ -1,4 +1,4 @@
-import type { Millis, SettledAs, State, Task } from "./document.ts";
+import type { Dispatched, Millis, Running, SettledAs, State, Task } from "./document.ts";
 import { isSettled } from "./settled.ts";
 
 export interface Arrival {
@@ -10,22 +10,27 @@ export interface Arrival {
   readonly inputHash: string;
 }
 
-/** What a message means, given the document it finds. */
-export type Decision =
-  | { readonly kind: "claim" }
-  | { readonly kind: "takeover" }
-  | { readonly kind: "crashLoop"; readonly starts: number }
+/** A document as it was read, with what its reader needs of it beside. */
+interface Seen {
+  readonly task: Task;
+}
+
+/** What a message means, given the document it finds; with that document, now that its state is known. */
+export type Decision<S extends Seen = Seen> =
+  | { readonly kind: "claim"; readonly seen: S & { readonly task: Dispatched } }
+  | { readonly kind: "takeover"; readonly seen: S & { readonly task: Running } }
+  | { readonly kind: "crashLoop"; readonly seen: S & { readonly task: Running }; readonly starts: number }
   | { readonly kind: "create" }
   | { readonly kind: "missing" }
   | { readonly kind: "later"; readonly ms: number }
-  | { readonly kind: "skip" }
-  | { readonly kind: "surplus"; readonly outcome: SurplusAs };
+  | { readonly kind: "skip"; readonly seen: S }
+  | { readonly kind: "surplus"; readonly seen: S; readonly outcome: SurplusAs };
 
 /** What a message is settled as that has nothing to run. */
 export type SurplusAs = Extract<SettledAs, "duplicate" | "conflict" | "cancelled" | "failed" | "rescheduled">;
 
-export function decide(
-  task: Task | undefined,
+export function decide<S extends Seen>(
+  seen: S | undefined,
   arrival: Arrival,
   limits: {
     now: Millis;
@@ -33,32 +38,33 @@ export function decide(
     /** Entries in its journal now, once somebody looked. */
     journaled?: number;
   },
-): Decision {
-  if (!task) return arrival.dispatch > 0 ? { kind: "missing" } : { kind: "create" };
-  if (isSettled(task, arrival.queue, arrival.seq)) return { kind: "skip" };
+): Decision<S> {
+  if (!seen) return arrival.dispatch > 0 ? { kind: "missing" } : { kind: "create" };
+  const { task } = seen;
+  if (isSettled(task, arrival.queue, arrival.seq)) return { kind: "skip", seen };
   const isSameWork = task.agent === arrival.agent && task.inputHash === arrival.inputHash;
-  if (!isSameWork) return { kind: "surplus", outcome: "conflict" };
+  if (!isSameWork) return { kind: "surplus", seen, outcome: "conflict" };
   switch (task.state) {
     case "dispatched":
       // Whatever its sequence, an unsettled message is as good a carrier as the one that got lost.
       if (task.dueAt !== undefined && task.dueAt > limits.now) {
         return { kind: "later", ms: task.dueAt - limits.now };
       }
-      return { kind: "claim" };
+      return { kind: "claim", seen: { ...seen, task } };
     case "running":
       // Only the carrier's redelivery says that the holder fell silent; another message says nothing of it.
       if (task.queue !== arrival.queue || task.seq !== arrival.seq)
-        return { kind: "surplus", outcome: "duplicate" };
+        return { kind: "surplus", seen, outcome: "duplicate" };
       if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
-        return { kind: "crashLoop", starts: task.silentStarts };
-      return { kind: "takeover" };
+        return { kind: "crashLoop", seen: { ...seen, task }, starts: task.silentStarts };
+      return { kind: "takeover", seen: { ...seen, task } };
     case "scheduled":
     case "waiting":
     case "in_doubt":
     case "completed":
     case "failed":
     case "cancelled":
-      return { kind: "surplus", outcome: surplusAs(task, arrival) };
+      return { kind: "surplus", seen, outcome: surplusAs(task, arrival) };
     default:
       return task satisfies never;
   }

@@ -8,13 +8,12 @@ import { systemClock } from "../ports/clock.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { TurnRequest } from "../ports/model.ts";
 import type { TaskStore } from "../ports/store.ts";
-import type { HeldTask } from "../runner/claim.ts";
-import type { Hold } from "../runner/lease.ts";
+import type { Holding } from "../runner/execution.ts";
 import { record } from "../runner/record.ts";
 import { run } from "../runner/run.ts";
 import { graceOf, makeSettings } from "../settings/settings.ts";
 import { submitted } from "../task/create.ts";
-import type { Running, State, Task, TaskFailure } from "../task/document.ts";
+import type { State, Task, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
@@ -119,24 +118,24 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   for (let starts = 0; ; ) {
     const task = (await store.get(id))?.task as Task;
     if (isFinal(task)) break;
-    const next = await whatNext(task, options, change, clock, deps);
+    const next = await whatNext(deps, task, options, change, clock);
     if (next === "stays") break;
     if (next === "moved") continue;
     if (++starts > MOST_STARTS)
       throw new PawlError("crash_loop", `The handler was started ${MOST_STARTS} times and never ended`);
-    const isDead = await execute(tested, id, crash, deps, change);
+    const isDead = await execute(deps, tested, id, crash, change);
     if (isDead) crash = undefined;
   }
-  return report(id, now - began, model.requests, deps);
+  return report(deps, id, now - began, model.requests);
 }
 
 /** What is left to the world: time passes, people answer, children end. */
 async function whatNext(
+  deps: Deps,
   task: Task,
   options: RunOptions,
   change: (...events: TaskEvent[]) => Promise<Task>,
   clock: { now(): number; sleep(ms: number): Promise<void> },
-  deps: Deps,
 ): Promise<"runs" | "moved" | "stays"> {
   switch (task.state) {
     case "scheduled":
@@ -145,7 +144,7 @@ async function whatNext(
       return "moved";
     case "waiting": {
       for (const name of task.waitingFor) {
-        const value = answerTo(name, options) ?? ((await endChild(name, options, deps)) ? null : undefined);
+        const value = answerTo(name, options) ?? ((await endChild(deps, name, options)) ? null : undefined);
         if (value === undefined) continue;
         await change({ type: "signal", name, value }, { type: "wake", queue: QUEUE });
         return "moved";
@@ -175,7 +174,7 @@ function answerTo(waitingFor: string, { approvals = {}, events = {} }: RunOption
 }
 
 /** The child that is waited for ends as the test says. */
-async function endChild(waitingFor: string, { children }: RunOptions, { store }: Deps): Promise<boolean> {
+async function endChild({ store }: Deps, waitingFor: string, { children }: RunOptions): Promise<boolean> {
   const id = /^child:(.*)$/.exec(waitingFor)?.[1];
   const found = id === undefined ? undefined : await store.get(id);
   if (!found || !children) return false;
@@ -187,15 +186,15 @@ async function endChild(waitingFor: string, { children }: RunOptions, { store }:
 
 /** One execution. True when it died where the test wanted it to. */
 async function execute(
+  deps: Deps,
   agent: Agent,
   id: string,
   crash: Crash | undefined,
-  deps: Deps,
   change: (...events: TaskEvent[]) => Promise<Task>,
 ): Promise<boolean> {
   const lost = new AbortController();
   const check = () => lost.signal.throwIfAborted();
-  const hold = {
+  const lease = {
     lost: lost.signal,
     cancelled: new AbortController().signal,
     check,
@@ -219,10 +218,18 @@ async function execute(
   };
   const taken = await change({ type: before.state === "running" ? "takeover" : "claim", ...holder });
   if (taken.state === "running" && !taken.started) await change({ type: "start", lease: 0 });
-  const held = (await deps.store.get(id)) as HeldTask;
-  const never = new AbortController().signal;
-  const ran = await run(held.task as Running, agent, hold as unknown as Hold, never, mortal);
-  if (!lost.signal.aborted) await record(held, ran, agent, hold as unknown as Hold, deps);
+  const held = await deps.store.get(id);
+  const stop = new AbortController().signal;
+  const execution = {
+    deps: mortal,
+    agent,
+    held,
+    lease,
+    stop,
+    delivery: { deliveries: 1 },
+  } as unknown as Holding;
+  const ran = await run(execution);
+  if (!lost.signal.aborted) await record({ ...execution, deps }, ran);
   return lost.signal.aborted;
 }
 
@@ -266,13 +273,13 @@ function quietBus(): Bus {
 }
 
 async function report(
+  deps: Deps,
   id: string,
   elapsed: number,
   requests: readonly TurnRequest[],
-  deps: Deps,
 ): Promise<AgentRun> {
   const task = (await deps.store.get(id))?.task as Task;
-  const journal = (await readJournal(id, () => {}, deps))?.entries ?? [];
+  const journal = (await readJournal(deps, id, () => {}))?.entries ?? [];
   const { state, executions, spent } = task;
   return {
     state,

@@ -33,7 +33,7 @@ export default defineAgent({
 async function stage() {
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
-  await deps.bus.ensure(queueOf({ agent: "flaky", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "flaky", lane: 0 }));
   const run = async (args: string[], env: Record<string, string> = {}) => {
     const command = pawl(w, args, { PAWL_AGENTS_DIR: agents, ...env });
     return { code: await command.exited, text: command.text() };

@@ -31,7 +31,7 @@ test("what lanes that went hold is named until a runner has drained it, and goes
   const agent = "one-lane";
   const lane = laneOf("t", 8);
   expect(lane).toBeGreaterThan(0);
-  const queue = queueOf({ agent, lane }, deps);
+  const queue = queueOf(deps, { agent, lane });
   await deps.bus.ensure(queue);
   const more = { agent, lanes: 8, orderingKey: "t" };
   await submit(deps, { ...more, id: "waits", input: { what: "wait" } });
@@ -46,7 +46,7 @@ test("what lanes that went hold is named until a runner has drained it, and goes
   expect(JSON.parse(said ?? "{}")).toMatchObject({ level: "warn", queue: stream, lane, messages: 2 });
   expect(JSON.parse((await run("agents", "--json")).text)).toMatchObject({ agents: [{ left: [] }] });
 
-  const home = streamName(queueOf({ agent, lane: 0 }, deps));
+  const home = streamName(queueOf(deps, { agent, lane: 0 }));
   expect(await run("signal", "waits", "paid")).toMatchObject({ code: 0, text: "waits is dispatched\n" });
   expect((await deps.store.get("waits"))?.task).toMatchObject({ state: "dispatched", queue: home });
   expect(await run("dlq", "redrive", "fails")).toMatchObject({ code: 0 });

@@ -32,7 +32,7 @@ const TERMINAL = "data:text/javascript,process.stdout.isTTY = true; process.stdo
 async function stage() {
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
-  const queue = queueOf({ agent: "seen", lane: 0 }, deps);
+  const queue = queueOf(deps, { agent: "seen", lane: 0 });
   await deps.bus.ensure(queue);
   const env = { PAWL_AGENTS_DIR: agents };
   const start = (...args: string[]) => pawl(w, args, env);

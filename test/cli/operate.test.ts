@@ -30,7 +30,7 @@ export default defineAgent({
 async function stage() {
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
-  await deps.bus.ensure(queueOf({ agent: "asks", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "asks", lane: 0 }));
   const env = { PAWL_AGENTS_DIR: agents };
   const run = async (...args: string[]) => {
     const command = pawl(w, args, env);

@@ -32,7 +32,7 @@ const at = (deps: Deps, now: () => number): Deps => ({ ...deps, clock: { ...deps
 const LATER = ORPHAN_AFTER + 1_000;
 
 /** Two dispatchers, each with connections of its own, at once. */
-async function both<T>(b: Bench, other: Deps, work: (deps: Deps) => Promise<T>): Promise<[T, T]> {
+async function both<T>(other: Deps, b: Bench, work: (deps: Deps) => Promise<T>): Promise<[T, T]> {
   return Promise.all([work(b.deps), work(other)]);
 }
 
@@ -46,7 +46,7 @@ async function tasksOf(b: Bench, filter: TaskFilter): Promise<Task[]> {
   }
 }
 
-const requeued = async (b: Bench, other: Deps) => {
+const requeued = async (other: Deps, b: Bench) => {
   for (const deps of [b.deps, other]) await deps.meter.flush();
   return (await readCounts(b.deps.store))['pawl_requeued_total{agent="tested"}'];
 };
@@ -73,7 +73,7 @@ describe.each([
       expect(await dispatchDue(b.deps, AGENT)).toBe(0);
 
       let refused = 0;
-      const [one, two] = await both(b, other, (deps) => {
+      const [one, two] = await both(other, b, (deps) => {
         const replace: Deps["store"]["replace"] = async (...args) => {
           const result = await deps.store.replace(...args);
           if (result.kind === "refused") refused++;
@@ -114,7 +114,7 @@ describe.each([
       await until("it runs", async () => events.includes("start"));
       const jsm = await jetstreamManager(b.deps.nc);
       await jsm.streams.deleteMessage(streamName(b.queue), 1);
-      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT));
+      const [one, two] = await both(other, b, (deps) => dispatchDue(later(deps, LATER), AGENT));
       expect(one + two).toBe(1);
       expect(await b.deps.bus.inspect(b.queue)).toMatchObject({ messages: 1, lastSeq: 2 });
       await held;
@@ -134,7 +134,7 @@ describe.each([
       expect(completed).toMatchObject([{ seq: 2, dispatch: 2 }]);
       expect(task.history.filter(({ event }) => event === "requeue")).toHaveLength(1);
       expect(task.history.filter(({ event }) => event === "complete")).toHaveLength(1);
-      expect(await requeued(b, other)).toBe(1);
+      expect(await requeued(other, b)).toBe(1);
     });
 
     test("a first submit whose submitter died between its write and its publish: sent once, and run once", async () => {
@@ -146,13 +146,13 @@ describe.each([
       const dead = { ...b.deps, bus: { ...b.deps.bus, publish: () => publish.promise } };
       void submit(dead, { agent: AGENT, lanes: 1, id: "t", input: { n: 1 } });
       await until("it is written", async () => (await b.deps.store.get("t")) !== undefined);
-      expect(await both(b, other, (deps) => dispatchDue(later(deps, ORPHAN_AFTER / 2), AGENT))).toEqual([
+      expect(await both(other, b, (deps) => dispatchDue(later(deps, ORPHAN_AFTER / 2), AGENT))).toEqual([
         0, 0,
       ]);
       expect(await b.drain()).toEqual({});
-      const [one, two] = await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT));
+      const [one, two] = await both(other, b, (deps) => dispatchDue(later(deps, LATER), AGENT));
       expect(one + two).toBe(1);
-      expect(await both(b, other, (deps) => dispatchDue(later(deps, LATER), AGENT))).toEqual([0, 0]);
+      expect(await both(other, b, (deps) => dispatchDue(later(deps, LATER), AGENT))).toEqual([0, 0]);
       expect(await b.deps.bus.inspect(b.queue)).toMatchObject({ messages: 1, lastSeq: 1 });
       expect(await b.drain()).toEqual({ completed: 1 });
       expect(await b.task("t")).toMatchObject({
@@ -162,7 +162,7 @@ describe.each([
         attempts: 0,
       });
       expect(runs).toEqual(["t"]);
-      expect(await requeued(b, other)).toBe(1);
+      expect(await requeued(other, b)).toBe(1);
     });
   });
 
@@ -175,7 +175,7 @@ describe.each([
       const schedule: Schedule = { name: "minutely", cron: "* * * * *", timezone: "UTC", input: { n: 1 } };
       const agents = [{ name: AGENT, lanes: 1, schedules: [schedule] }];
       const tick = (time: string) =>
-        both(b, other, (deps) =>
+        both(other, b, (deps) =>
           submitTicks(
             at(deps, () => Date.parse(`2026-11-16T${time}Z`)),
             agents,

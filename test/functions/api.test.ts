@@ -174,7 +174,7 @@ test.each(TARGETS)("the API as deployed on %s", async (target) => {
   using out = builds();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
-  await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
   await using api = await deploy(await out.build("api", target), varsOf(w, target));
   const headers = { authorization: `Bearer ${token}`, "idempotency-key": randomUUID() };

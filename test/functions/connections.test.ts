@@ -31,7 +31,7 @@ async function stage(target: Target, vars: Record<string, string> = {}, given = 
   const { nats, count } = await countingNats();
   const w = world(nats, "nats-kv", given);
   const deps = await observer(w);
-  await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
   const deployed = await deploy(await out.build("walker", target), varsOf(w, target, vars));
   const outside = await witness();
   return {
@@ -129,7 +129,7 @@ test.each(["cloudflare", "gcp"] as const)("an agent asks its model, streamed, on
   await using model = await startModel(() => text("from the edge"));
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
-  await deps.bus.ensure(queueOf({ agent: "asker", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "asker", lane: 0 }));
   await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {} });
   const vars = varsOf(w, target, { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url });
   await using deployed = await deploy(await out.build("asker", target), vars);
@@ -145,7 +145,7 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   for (const agent of ["walker", "recorder", "stepper", "asker"])
-    await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
+    await deps.bus.ensure(queueOf(deps, { agent, lane: 0 }));
   const vars = varsOf(w, target);
   await using dispatch = await deploy(await out.build("dispatch", target), vars);
   await using reconcile = await deploy(await out.build("reconcile", target), vars);
@@ -163,7 +163,7 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
     dispatched: { recorder: 0, stepper: 0, walker: 1 },
     expired: 0,
   });
-  const queue = streamName(queueOf({ agent: "walker", lane: 0 }, deps));
+  const queue = streamName(queueOf(deps, { agent: "walker", lane: 0 }));
   expect((await deps.store.get("t"))?.task).toMatchObject({
     state: "dispatched",
     queue,

@@ -23,7 +23,7 @@ async function stage(target: Target) {
   const nats = await testNats();
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
-  await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+  await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
   const api = await deploy(built.get(target) as never, varsOf(w, target));
   const headers = { authorization: `Bearer ${token}` };

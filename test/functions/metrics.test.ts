@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 /** The API over what is given, with one agent. */
-function asked(path: string, token: string, deps: Deps, lanes = 1) {
+function asked(deps: Deps, path: string, token: string, lanes = 1) {
   const app = createApp({ agents: [{ name: AGENT, lanes }] });
   const headers = { authorization: `Bearer ${token}` };
   return app.request(path, { headers }, { open: async () => deps, log: deps.log });
@@ -103,7 +103,7 @@ test("what a model costs is counted in tokens and dollars", async () => {
   }));
   expect((await b.finish()).state).toBe("completed");
   const token = await createToken(b.deps.store, { owner: "ann", scopes: ["read"], createdAt: 0 });
-  const found = samples(await (await asked("/metrics", token, b.deps)).text());
+  const found = samples(await (await asked(b.deps, "/metrics", token)).text());
   expect(found.get(`pawl_model_usd_total{agent="${AGENT}"}`)).toBeCloseTo((1_000 * 2 + 500 * 10) / 1e6, 9);
   expect(found.get(`pawl_model_tokens_total{agent="${AGENT}",kind="input"}`)).toBe(1_000);
   expect(found.get(`pawl_model_tokens_total{agent="${AGENT}",kind="output"}`)).toBe(500);
@@ -159,13 +159,13 @@ test("lanes are added up, and the oldest message of all of them is the oldest", 
   await s.deps.bus.ensure({ ...s.queue, lane: 1 });
   const begun = Date.now();
   for (const orderingKey of ["a", "b", "c", "d"]) await s.submit({}, { lanes: 2, orderingKey });
-  const answer = await asked("/v1/agents", token, s.deps, 2);
+  const answer = await asked(s.deps, "/v1/agents", token, 2);
   const { agents } = (await answer.json()) as { agents: { oldestAge: number }[] };
   expect(agents).toMatchObject([{ lanes: 2, pending: 4, inFlight: 0 }]);
   expect((await s.deps.bus.state({ ...s.queue, lane: 1 })).pending).toBe(2);
   expect(agents[0]?.oldestAge).toBeLessThanOrEqual(Date.now() - begun + 1);
   // With one lane, what the other holds is not among them, and named.
-  const fewer = (await (await asked("/v1/agents", token, s.deps, 1)).json()) as object;
+  const fewer = (await (await asked(s.deps, "/v1/agents", token, 1)).json()) as object;
   const left = [{ stream: streamName({ ...s.queue, lane: 1 }), lane: 1, generation: 1, messages: 2 }];
   expect(fewer).toMatchObject({ agents: [{ lanes: 1, pending: 2, left }] });
 });
@@ -267,7 +267,7 @@ describe("nothing to do", () => {
     using out = builds();
     const w = world(nats, "nats-kv");
     await using deps = await wired(w.config);
-    await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+    await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
     await using deployed = await deploy(await out.build("walker", target), varsOf(w, target));
     const before = await lastWrite(deps);
     for (let i = 0; i < 2; i++)

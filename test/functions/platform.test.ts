@@ -30,7 +30,7 @@ describe.each(TARGETS)("%s", (target) => {
   async function stage(nats: LocalNats, given: Partial<Settings> = {}, more: Record<string, string> = {}) {
     const w = world(nats, STORE, given);
     const deps = await observer(w);
-    await deps.bus.ensure(queueOf({ agent: "walker", lane: 0 }, deps));
+    await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
     // Each stage has a page of its own in the witness's book.
     const page = randomUUID();
     const start = () => deploy(built, varsOf(w, target, more));
@@ -66,7 +66,7 @@ describe.each(TARGETS)("%s", (target) => {
       { agent: "walker", ended: "idle", dispatched: 0, handled: { completed: 2 } },
     ]);
     expect(await s.task("one")).toMatchObject({ state: "completed", result: { sum: 1 }, executions: 1 });
-    expect(await s.deps.bus.state(queueOf({ agent: "walker", lane: 0 }, s.deps))).toEqual({
+    expect(await s.deps.bus.state(queueOf(s.deps, { agent: "walker", lane: 0 }))).toEqual({
       pending: 0,
       inFlight: 0,
     });

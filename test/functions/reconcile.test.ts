@@ -48,7 +48,7 @@ test.each([
     const w = world(nats, "nats-kv", { stopGrace: 1_000, requestTimeout: 1_000 });
     await using deps = await observer(w);
     for (const agent of ["walker", "recorder", "stepper", "asker"])
-      await deps.bus.ensure(queueOf({ agent, lane: 0 }, deps));
+      await deps.bus.ensure(queueOf(deps, { agent, lane: 0 }));
     await using s = await doors();
     // Told to stop as soon as it begins. One that is woken has half a minute, as Cloudflare gives it.
     const vars = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl, PAWL_TIME_LIMIT: "2001ms" });

@@ -24,7 +24,7 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
   }));
   const w = world(nats, hasEmulator ? "firestore" : "nats-kv", given);
   await using deps = await observer(w);
-  const queue = queueOf({ agent: "writer", lane: 0 }, deps);
+  const queue = queueOf(deps, { agent: "writer", lane: 0 });
   await deps.bus.ensure(queue);
   const env = { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
   await using worker = await deploy(await out.build("writer", "cloudflare"), varsOf(w, "cloudflare", env));
@@ -49,7 +49,7 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
   await worker.cron();
   expect(await task()).toMatchObject({ state: "completed", result: "written", executions: 2, attempts: 0 });
   expect(model.requests).toHaveLength(1);
-  const entries = (await readJournal("t", () => {}, deps))?.entries ?? [];
+  const entries = (await readJournal(deps, "t", () => {}))?.entries ?? [];
   expect(lost(entries).turns).toBe(0);
   expect(entries.filter(({ kind }) => kind === "step")).toHaveLength(1);
   expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });

@@ -186,7 +186,7 @@ describe("on real servers", () => {
       spent: NO_COST,
       saved: NO_COST,
     } as unknown as Running;
-    const journal = await openJournal(old, 1, () => {}, b.deps);
+    const journal = await openJournal(b.deps, old, 1, () => {});
     await journal.append({ kind: "step", key: "s#1", at: 0, alone: true, value: "stale" });
     await b.submit({}, { id: "t" });
     await b.drain();

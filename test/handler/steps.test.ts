@@ -77,16 +77,16 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       agentOf(() => 1),
     );
     const step = (key: string, at: number) => ({ kind: "step" as const, key, at, alone: true, value: key });
-    const first = await openJournal(holder(1, true), 1, noGuard, b.deps);
+    const first = await openJournal(b.deps, holder(1, true), 1, noGuard);
     await first.append(step("a#1", 0));
-    const second = await openJournal(holder(2), 1, noGuard, b.deps);
+    const second = await openJournal(b.deps, holder(2), 1, noGuard);
     await expect(first.append(step("b#1", 1))).rejects.toMatchObject({ code: "lease_lost" });
     await expect(first.append(step("c#1", 2))).rejects.toMatchObject({ code: "lease_lost" });
-    await expect(openJournal(holder(1), 1, noGuard, b.deps)).rejects.toMatchObject({
+    await expect(openJournal(b.deps, holder(1), 1, noGuard)).rejects.toMatchObject({
       code: "lease_lost",
     });
     await second.append(step("b#1", 1));
-    const third = await openJournal(holder(3), 1, noGuard, b.deps);
+    const third = await openJournal(b.deps, holder(3), 1, noGuard);
     expect(third.entries.map((entry) => entry.key)).toEqual(["a#1", "b#1"]);
     expect((await b.deps.store.getHead("t"))?.head).toMatchObject({ fence: 3, count: 2 });
   });
@@ -97,12 +97,12 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       kind,
       agentOf(() => 1),
     );
-    const first = await openJournal(holder(1, true), 1, noGuard, b.deps);
-    await openJournal(holder(2), 1, noGuard, b.deps);
+    const first = await openJournal(b.deps, holder(1, true), 1, noGuard);
+    await openJournal(b.deps, holder(2), 1, noGuard);
     const late = first.append({ kind: "step", key: "a#1", at: 0, alone: true });
     await expect(late).rejects.toMatchObject({ code: "lease_lost" });
     // The next one was let go to, and knows of no entry: it finds the empty head, and lists on it.
-    const third = await openJournal(holder(3, true), 1, noGuard, b.deps);
+    const third = await openJournal(b.deps, holder(3, true), 1, noGuard);
     await third.append({ kind: "step", key: "a#1", at: 0, alone: true });
     expect((await b.deps.store.getHead("t"))?.head).toMatchObject({ fence: 3, count: 1 });
   });
@@ -154,10 +154,10 @@ test.each([1, 2])("an answer lost by write %i of a journal changes nothing", asy
       agentOf(() => 1),
     );
     const deps = { ...b.deps, store: disturbed(b.deps.store, n, disturb) };
-    const journal = await openJournal(holder(1, true), 1, noGuard, deps);
+    const journal = await openJournal(deps, holder(1, true), 1, noGuard);
     for (const [at, key] of ["a#1", "b#1", "c#1"].entries())
       await journal.append({ kind: "step", key, at, alone: true });
-    const again = await openJournal(holder(2), 1, noGuard, b.deps);
+    const again = await openJournal(b.deps, holder(2), 1, noGuard);
     expect(again.entries.map((entry) => entry.key)).toEqual(["a#1", "b#1", "c#1"]);
   }
 });

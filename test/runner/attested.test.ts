@@ -4,7 +4,7 @@ import { leaseRegister } from "../../shared/adapters/kv/lease.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import type { Claim, TaskStore } from "../../shared/ports/store.ts";
-import { instant, takeHold } from "../../shared/runner/lease.ts";
+import { instant, takeLease } from "../../shared/runner/lease.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { testNats } from "../support/servers/stores.ts";
@@ -85,13 +85,13 @@ test("a holder that is answered from the past loses its lease once a later claim
   const past = { ...(await b.task("t")), ...claim, state: "running" } as never;
   const attest = registerIn(b.deps.store);
   const store = { ...b.deps.store, attest, get: async () => ({ task: past, revision: "1" }) };
-  const hold = takeHold({ ...fresh, current: async () => true }, "t", { ...b.deps, store });
-  hold.grant(claim, instant(b.deps));
-  expect(await hold.beat()).toBe(true);
+  const lease = takeLease({ ...b.deps, store }, { ...fresh, current: async () => true }, "t");
+  lease.grant(claim, instant(b.deps));
+  expect(await lease.beat()).toBe(true);
   expect(await attest({ ...claim, fence: 2, token: "f2" })).toBeDefined();
-  expect(await hold.beat()).toBe(false);
-  expect(hold.lost.aborted).toBe(true);
-  await hold.release();
+  expect(await lease.beat()).toBe(false);
+  expect(lease.lost.aborted).toBe(true);
+  await lease.release();
 });
 
 test("a successor's wait begins when its claim is attested, not before", async () => {

@@ -4,9 +4,9 @@ import { defineAgent } from "../../shared/agent.ts";
 import { NO_COST } from "../../shared/journal/cost.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import { update } from "../../shared/retry/guarded-write.ts";
-import { settle } from "../../shared/runner/ack.ts";
-import type { HeldTask } from "../../shared/runner/claim.ts";
-import { type Hold, takeHold } from "../../shared/runner/lease.ts";
+import { acknowledge } from "../../shared/runner/ack.ts";
+import type { Holding } from "../../shared/runner/execution.ts";
+import { takeLease } from "../../shared/runner/lease.ts";
 import { record } from "../../shared/runner/record.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import type { TaskEvent } from "../../shared/task/events.ts";
@@ -52,17 +52,12 @@ test("a holder whose task was taken over can't complete it, however good it beli
   await b.submit({}, { id: "t" });
   const first = await write(b, "t", { type: "claim", ...holder("first") });
   await write(b, "t", { type: "takeover", ...holder("second") });
-  const sure = { check: () => {}, stopBeats: async () => {} } as unknown as Hold;
-  const recorded = await record(
-    first as HeldTask,
-    {
-      outcome: { kind: "completed", result: "stale" },
-      journal: { journaled: 0, spent: NO_COST, saved: NO_COST },
-    },
-    agent,
-    sure,
-    b.deps,
-  );
+  const lease = { check: () => {}, stopBeats: async () => {} };
+  const execution = { deps: b.deps, agent, held: first, lease } as unknown as Holding;
+  const recorded = await record(execution, {
+    outcome: { kind: "completed", result: "stale" },
+    journal: { journaled: 0, spent: NO_COST, saved: NO_COST },
+  });
   expect(recorded).toMatchObject({ word: { kind: "silent" }, as: "abandoned" });
   expect(await b.task("t")).toMatchObject({ state: "running", token: "second", fence: 2 });
 });
@@ -108,11 +103,12 @@ test("a nak is said only of a delivery that is still ours", async () => {
   await b.submit({}, { id: "t" });
   const [first, second] = [await next(b.deps, b.queue), await next(b.deps, b.queue)];
   const words = hearWords(b.deps.nc);
-  const hold = takeHold(first, "t", b.deps);
-  await settle(first, { kind: "nak", delayMs: 0 }, hold, b.deps);
-  await hold.release();
-  const own = takeHold(second, "t", b.deps);
-  expect(await settle(second, { kind: "nak", delayMs: 0 }, own, b.deps)).toBe(true);
+  const nak = { kind: "nak", delayMs: 0 } as const;
+  const lease = takeLease(b.deps, first, "t");
+  await acknowledge({ deps: b.deps, delivery: first, lease }, nak);
+  await lease.release();
+  const own = takeLease(b.deps, second, "t");
+  expect(await acknowledge({ deps: b.deps, delivery: second, lease: own }, nak)).toBe(true);
   await own.release();
   expect(words.filter(({ word }) => word === "-NAK").map(({ delivery }) => delivery)).toEqual([2]);
 });

@@ -234,7 +234,8 @@ test("settlements beyond the newest 64 are paged out, and none is lost", async (
     await b.deps.bus.publish(b.queue, { ...direct, msgId: `m${i}` });
     const { handle } = await import("../../shared/runner/handle.ts");
     const agent = agentOf(() => 1);
-    await handle(await next(b.deps, b.queue), b.queue, agent, new AbortController().signal, b.deps);
+    const delivery = await next(b.deps, b.queue);
+    await handle(b.deps, { delivery, queue: b.queue, agent, stop: new AbortController().signal });
   }
   const task = await b.task("t");
   expect(task.settledPages).toBe(1);

@@ -18,10 +18,10 @@ describe("settings", () => {
   });
 
   test("a store that is away for 10 s at any moment costs no lease, by default", () => {
-    const { beatEvery, lease } = timing(defaults);
-    expect(beatEvery + 10_000).toBeLessThan(lease);
-    expect(lease).toBeLessThan(defaults.ackWait);
-    expect(takeoverWait(lease)).toBeGreaterThan(lease);
+    const { beatEvery, leaseTime } = timing(defaults);
+    expect(beatEvery + 10_000).toBeLessThan(leaseTime);
+    expect(leaseTime).toBeLessThan(defaults.ackWait);
+    expect(takeoverWait(leaseTime)).toBeGreaterThan(leaseTime);
   });
 
   test.each([

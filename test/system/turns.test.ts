@@ -119,7 +119,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
   const sum = { states: [...states], tasks: ids.length, executions: 0, respent: 0, saved: 0 };
   for (const id of ids) {
     const task = (await deps.store.get(id))?.task;
-    const entries = (await readJournal(id, () => {}, deps))?.entries ?? [];
+    const entries = (await readJournal(deps, id, () => {}))?.entries ?? [];
     const receipts = entries.filter((entry) => entry.kind === "receipt" && entry.cost);
     expect(receipts, id).toHaveLength(TURNS);
     const asked = requests()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { submitted } from "../../shared/task/create.ts";
-import { decide } from "../../shared/task/decide.ts";
+import { type Arrival, decide as decideSeen } from "../../shared/task/decide.ts";
 import type { State, Task } from "../../shared/task/document.ts";
 import type { TaskEvent } from "../../shared/task/events.ts";
 import { pageOut } from "../../shared/task/settled.ts";
@@ -37,6 +37,15 @@ const arrival = (seq: number, queue = "Q", inputHash = "H") => ({
   dispatch: 1,
   inputHash,
 });
+
+/** The decision; the document comes back with it wherever there is one to act upon. */
+function decide(task: Task | undefined, arrival: Arrival, most: typeof limits) {
+  const decision = decideSeen(task && { task }, arrival, most);
+  if (!("seen" in decision)) return decision;
+  const { seen, ...rest } = decision;
+  expect(seen.task).toBe(task);
+  return rest;
+}
 
 describe("the table of the design, cell by cell", () => {
   test("absent: dispatched messages lost their document, direct ones are their own submit", () => {

@@ -170,7 +170,7 @@ test("of a journal of thousands of entries the newest are read, and the rest is 
   const boss = await s.visitor("boss");
   await s.submit({}, { id: "t" });
   const task = { ...(await s.task("t")), state: "running", fence: 1, fresh: true } as unknown as Running;
-  const journal = await openJournal(task, 1, () => {}, s.deps);
+  const journal = await openJournal(s.deps, task, 1, () => {});
   const entries = Array.from(
     { length: 2_000 },
     (_, at): Entry => ({ kind: "step", key: `s#${at + 1}`, at, alone: true, value: at }),

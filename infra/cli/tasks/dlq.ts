@@ -51,13 +51,13 @@ export function addDlq(program: Command, config: () => Config): void {
     .action(async (id: string, { json = false }: { json?: boolean }) => {
       checkTaskId(id);
       await using deps = await wire(config(), logger(json));
-      const task = await taskNamed(id, deps);
+      const task = await taskNamed(deps, id);
       if (task.state !== "failed")
         throw new PawlError(
           "illegal_transition",
           `Task ${id} is ${task.state}: only what failed is a dead letter`,
         );
-      const journal = await journalOf(task, deps);
+      const journal = await journalOf(deps, task);
       const raw = task.raw && { raw: { ...task.raw, text: rawText(task.raw) } };
       if (json) sayJson({ ...task, ...raw, journal: journal && journalFacts(journal) });
       else for (const line of [...letterLines(task), ...(journal ? journalLines(journal) : [])]) say(line);

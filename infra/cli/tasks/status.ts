@@ -23,8 +23,8 @@ export function addStatus(program: Command, config: () => Config): void {
     .action(async (id: string, options: { json?: boolean }) => {
       checkTaskId(id);
       await using deps = await wire(config(), logger(options.json ?? false));
-      const { task, altered } = await taskAsItIs(id, deps);
-      const journal = altered === undefined ? await journalOf(task, deps) : undefined;
+      const { task, altered } = await taskAsItIs(deps, id);
+      const journal = altered === undefined ? await journalOf(deps, task) : undefined;
       if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered });
       else {
         if (altered !== undefined) say(`NOT AS PAWL WROTE IT: ${altered}`);
@@ -35,16 +35,16 @@ export function addStatus(program: Command, config: () => Config): void {
 }
 
 /** Also one that another hand changed, with what shows it: somebody has to look at it. */
-async function taskAsItIs(id: string, deps: Deps): Promise<{ task: Task; altered?: string }> {
+async function taskAsItIs(deps: Deps, id: string): Promise<{ task: Task; altered?: string }> {
   try {
-    return { task: await taskNamed(id, deps) };
+    return { task: await taskNamed(deps, id) };
   } catch (error) {
     if (!(error instanceof Altered)) throw error;
     return { task: (error.found as Stored).task, altered: error.message };
   }
 }
 
-export async function taskNamed(id: string, deps: Deps): Promise<Task> {
+export async function taskNamed(deps: Deps, id: string): Promise<Task> {
   const found = await deps.store.get(id);
   if (found) return found.task;
   const where = `namespace ${deps.settings.namespace} of ${deps.store.name}`;
@@ -57,8 +57,8 @@ interface Journal {
 }
 
 /** None of another task that had the id before, nor of before a redrive from scratch. */
-export async function journalOf({ id, createdAt, epoch }: Task, deps: Deps): Promise<Journal | undefined> {
-  const found = await readJournal(id, () => {}, deps);
+export async function journalOf(deps: Deps, { id, createdAt, epoch }: Task): Promise<Journal | undefined> {
+  const found = await readJournal(deps, id, () => {});
   return found?.head.born === createdAt && found.head.epoch === epoch ? found : undefined;
 }
 

@@ -40,7 +40,7 @@ export function addSubmit(program: Command, config: () => Config): void {
       await using deps = await wire({ settings, ...rest }, logger(options.json ?? false));
       await ensureQueue(
         deps,
-        queueOf({ agent: name, lane: laneOf(orderingKey ?? msgId ?? id, lanes) }, deps),
+        queueOf(deps, { agent: name, lane: laneOf(orderingKey ?? msgId ?? id, lanes) }),
         "create",
       );
       const given = {

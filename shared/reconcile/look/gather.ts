@@ -80,9 +80,9 @@ export function gathering(pace: Pace, account: Account) {
     if (task.journaled === 0) return NO_JOURNAL;
     const read = await beside(task, "its journal", undefined, async () => {
       const guard = once(task.id);
-      const journal = await readJournal(task.id, guard, deps);
+      const journal = await readJournal(deps, task.id, guard);
       if (journal?.head.born !== task.createdAt) return undefined;
-      await checkValues(task.id, journal.entries, guard, deps);
+      await checkValues(deps, task.id, journal.entries, guard);
       return journal;
     });
     if (read.findings.length > 0) return { ...read, value: [] };

@@ -90,7 +90,7 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
   const { deps, stop } = pace;
   const one = account.unheld[at];
   if (!one) return "over";
-  const rest = one.at + timing(deps.settings).lease - deps.clock.now();
+  const rest = one.at + timing(deps.settings).leaseTime - deps.clock.now();
   if (rest > 0) {
     await deps.clock.sleep(Math.min(rest, MOMENT), stop);
     return { cursor: String(at) };

@@ -75,7 +75,9 @@ test("a settled message whose ack was lost is deleted; the work is not done agai
   const { handle } = await import("../../../shared/runner/handle.ts");
   const deaf = { ...delivery, ack: async () => {} };
   const agent = agentOf(() => ++runs);
-  expect(await handle(deaf, b.queue, agent, new AbortController().signal, b.deps)).toMatchObject({
+  expect(
+    await handle(b.deps, { delivery: deaf, queue: b.queue, agent, stop: new AbortController().signal }),
+  ).toMatchObject({
     as: "completed",
   });
   ahead(b, 600_000);

@@ -57,7 +57,7 @@ export async function asking(
     /** A message of the n-th request. */
     sent: (request: number, message: number) =>
       ((model.requests[request - 1]?.body.messages ?? []) as JsonObject[])[message],
-    journal: async () => (await readJournal("t", () => {}, b.deps))?.entries ?? [],
+    journal: async () => (await readJournal(b.deps, "t", () => {}))?.entries ?? [],
     [Symbol.asyncDispose]: async () => {
       await b.deps[Symbol.asyncDispose]();
       await model[Symbol.asyncDispose]();
