@@ -5,7 +5,7 @@ import { readThrough } from "../retry/guarded-write.ts";
 import type { Task } from "../task/document.ts";
 import { childSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
-import { type Json, sha256 } from "../values/json.ts";
+import { type Json, type JsonObject, plainJson, sha256 } from "../values/json.ts";
 import { type Scene, wrongCall } from "./scene.ts";
 
 /**
@@ -48,7 +48,9 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
       if (lanes === undefined)
         throw new PawlError("agent_unknown", `submit: there is no agent ${JSON.stringify(agent)}`);
       const childId = `c-${(await sha256(`${task.id}/${task.createdAt}/${task.epoch}/${agent}/${key}`)).slice(0, 40)}`;
-      await submit(deps, { agent, lanes, input, id: childId, parent: task.id });
+      // As its message will have it: a property that is undefined is none, and the child is known by a hash of the rest.
+      const plain = plainJson(input, `The input of child ${key}`, "input_invalid") as JsonObject;
+      await submit(deps, { agent, lanes, input: plain, id: childId, parent: task.id });
       await journal.append({ kind: "step", key: call.key, at: call.at, alone: call.alone, value: childId });
       return childId;
     });

@@ -40,7 +40,7 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
       const index = task.signals.findIndex((one, i) => one.name === signalName && !consumed.has(i));
       if (index >= 0) {
         consumed.add(index);
-        const value = { value: task.signals[index]?.value ?? null };
+        const value = { value: structuredClone(task.signals[index]?.value ?? null) };
         await journal.append({ kind: "receipt", key, signal: index, value });
         return value;
       }

@@ -56,7 +56,7 @@ export async function openJournal(
   // What was paid for a journal that is gone, or is not read any more, was paid.
   const { spent, saved } = task;
   const fresh = { ...emptyHead(task, version, uniqueToken()), spent, saved };
-  const opened = task.fresh ? undefined : await takeOver(deps, fresh, wasCutShort(task), guard);
+  const opened = task.fresh ? undefined : await takeOver(deps, task, fresh, guard);
   const entries = opened ? await readEntries(deps, opened.head, guard) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
@@ -90,7 +90,8 @@ export async function openJournal(
     head: () => head,
     listed: () => [...entries, ...added],
     append: (entry) => {
-      pending.push({ ...entry, when: deps.clock.now() });
+      // A copy: its handler has the value too, and may change it while this is sealed and written, or with a later entry.
+      pending.push(structuredClone({ ...entry, when: deps.clock.now() }));
       turn = turn.then(async () => {
         // What could not be listed is unknown from then on: nothing may be listed after it.
         if (broken) throw broken;
@@ -173,16 +174,27 @@ function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
   return { ...head, fence, stamp, saved: isAgain ? plus(head.saved, head.spent) : head.saved };
 }
 
-/** `isAgain`: the execution before was cut short. */
-async function takeOver(deps: Deps, fresh: Head, isAgain: boolean, guard: Guard): Promise<StoredHead> {
+async function takeOver(deps: Deps, task: Running, fresh: Head, guard: Guard): Promise<StoredHead> {
+  const isAgain = wasCutShort(task);
   for (;;) {
     const found = await persist(deps, fresh.taskId, guard, () => headToOpen(deps, fresh));
     if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
+    checkWhole(task, found?.head);
     const head = found ? reopened(found.head, fresh, isAgain) : fresh;
     const result = await persist(deps, fresh.taskId, guard, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return storedAs(head, result);
   }
+}
+
+/** A journal may be further than its document, never behind: one that was removed, or put back, would run its effects again. */
+function checkWhole({ id, createdAt, epoch, journaled }: Running, head: Head | undefined): void {
+  const count = head?.born === createdAt && head.epoch === epoch ? head.count : 0;
+  if (count < journaled)
+    throw new PawlError(
+      "journal_altered",
+      `Task ${id} has journaled ${journaled} entries, and there are ${count}: its journal was removed or put back`,
+    );
 }
 
 /** The head as it is; of one that was altered and is not read any more, for the task begins from scratch, only its place. */

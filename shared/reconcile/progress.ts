@@ -1,7 +1,7 @@
 import { splitText } from "../journal/entries.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
 import { type Account, accountFrom, textOf } from "./account.ts";
-import { type Remembered, remember } from "./books/remembered.ts";
+import { hashOf, type Remembered, remember, textToSeal } from "./books/remembered.ts";
 import { REPORTS, readLedger } from "./books/reports.ts";
 import type { Finding } from "./findings/findings.ts";
 import { type Pace, patiently } from "./pace.ts";
@@ -43,10 +43,14 @@ interface Progress {
   readonly plan?: Plan;
   /** What was found out up to this place: its parts are stored beside the tasks. */
   readonly kept?: Kept;
+  /** Of all else: a plan that somebody changed would explain what is not so. */
+  readonly seal?: string;
 }
 
 export interface Kept {
   readonly save: string;
+  /** Of what its parts hold together. */
+  readonly hash: string;
   /** Two sets of parts by turns: of one that dies in the middle of a save, the other is whole. */
   readonly slot: 0 | 1;
   readonly parts: number;
@@ -68,7 +72,7 @@ export async function planOrResume(pace: Pace, isWhole = false): Promise<Begun> 
   const remembered = await remember(deps);
   const { ledger } = remembered;
   const found = await deps.store.getRecord(PROGRESS);
-  const left = found && progressFrom(found.text);
+  const left = found && (await sound(deps, progressFrom(found.text)));
   // A plan of an earlier version does not say where it is in the store's order of writes.
   const plan = left?.place === "done" || left?.plan?.position === undefined ? undefined : left.plan;
   // A plan of before the last report has nothing left to say.
@@ -101,9 +105,21 @@ function progressFrom(text: string): Progress | undefined {
   }
 }
 
+/** Undefined where its plan is not as it was left. A plan without a place in the store's order of writes is gone on with by nobody. */
+async function sound({ sealer }: Deps, progress: Progress | undefined): Promise<Progress | undefined> {
+  if (progress?.plan?.position === undefined) return progress;
+  const { seal = "" } = progress;
+  return (await sealer.isGenuine(seal, sealText(progress))) ? progress : undefined;
+}
+
+function sealText({ seal: _, ...progress }: Progress): string {
+  return textToSeal(PROGRESS, progress);
+}
+
 function withUnreadable(remembered: Remembered, isUnreadable: boolean): Remembered {
   if (!isUnreadable) return remembered;
-  const detail = "what a reconciliation that was cut off had found out can't be read: it was begun anew";
+  const detail =
+    "what a reconciliation that was cut off had found out can't be read, or was changed: it was begun anew";
   const finding: Finding = { kind: "unreadable", subject: `record ${PROGRESS}`, agent: "", detail };
   return { ...remembered, findings: [...remembered.findings, finding] };
 }
@@ -121,9 +137,9 @@ async function write(
   progress: Omit<Progress, "touched" | "stamp">,
   seen: string | undefined,
 ): Promise<string | undefined> {
-  const { store, clock } = pace.deps;
+  const { store, clock, sealer } = pace.deps;
   const next: Progress = { ...progress, touched: clock.now(), stamp: uniqueToken() };
-  const text = JSON.stringify(next);
+  const text = JSON.stringify({ ...next, seal: await sealer.seal(sealText(next)) });
   return patiently(pace, async () => {
     const written = await store.putRecord(PROGRESS, text, seen);
     if (written.kind === "written") return written.revision;
@@ -144,9 +160,10 @@ export async function keep(
   const { plan } = account;
   const save = uniqueToken();
   const slot = before.kept?.slot === 0 ? 1 : 0;
-  const texts = splitText(textOf(account, save));
+  const whole = textOf(account, save);
+  const texts = splitText(whole);
   for (const [i, text] of texts.entries()) await pace.deps.store.putPart(REPORTS, partName(slot, i), text);
-  const kept: Kept = { save, slot, parts: texts.length };
+  const kept: Kept = { save, hash: await hashOf(whole), slot, parts: texts.length };
   const revision = await write(pace, { place, plan, kept, isLeft }, before.revision);
   return revision === undefined ? undefined : { kept, revision };
 }
@@ -154,10 +171,11 @@ export async function keep(
 /** What was kept; undefined where it is not whole: then it begins anew, on the same plan. */
 export async function load(deps: Deps, { plan, kept }: Begun): Promise<Account | undefined> {
   if (!kept) return undefined;
-  const { save, slot, parts } = kept;
+  const { save, hash, slot, parts } = kept;
   const texts: string[] = [];
   for (let i = 0; i < parts; i++) texts.push((await deps.store.getPart(REPORTS, partName(slot, i))) ?? "");
-  return accountFrom(plan, texts.join(""), save);
+  const text = texts.join("");
+  return hash === (await hashOf(text)) ? accountFrom(plan, text, save) : undefined;
 }
 
 /** Its report is listed: nobody has to go on with it. */

@@ -41,9 +41,14 @@ export const pages: Readonly<Record<Exclude<Stage, "report">, Page>> = {
   documents: (job, cursor) => scan(job, cursor ?? firstCursor(job.account.plan.after)),
   /** What the last report left open and nobody has written since; what is gone of it. */
   open: (job, cursor = "0:0") => askOpen(job, cursor),
-  /** Only when something is still unexplained, all of them. */
+  /**
+   * Only when something is still unexplained, or nobody knows all that was open, all of them: a task that is left out here
+   * would be over by this report.
+   */
   everything: async (job, cursor) => {
-    const isExplained = [...job.account.books.values()].every((book) => book.counts().unexplained === 0);
+    const isExplained =
+      !job.looking.lacksOpen &&
+      [...job.account.books.values()].every((book) => book.counts().unexplained === 0);
     return isExplained ? "over" : scan(job, cursor ?? firstCursor(undefined));
   },
   /** Holders that did not answer are asked once more, a lease later: one that blocks its process is no dead one. */
@@ -94,6 +99,8 @@ async function lookAtAll(job: Job, documents: readonly Found[]): Promise<boolean
   return true;
 }
 
+/** Clocks of machines that are well are closer by far. */
+const MOMENT = 60_000;
 /** Tasks that are asked for at once. */
 const ASKED = 200;
 
@@ -127,8 +134,9 @@ async function askFor(job: Job, tasks: readonly Carried[]): Promise<boolean> {
     for (const [j, answer] of answers.entries()) {
       const task = asked[i + j] as Carried;
       if (answer) there.push(answer);
-      // A dead letter whose time has come was removed; nothing else ever is before a report has seen it end.
-      else if (task.expiresAt === 0 || task.expiresAt > account.plan.at)
+      // A dead letter whose time has come was removed, if only since the plan was made; nothing else ever is before a
+      // report has seen it end.
+      else if (task.expiresAt === 0 || task.expiresAt > pace.deps.clock.now() + MOMENT)
         account.findings = missed(account, task);
     }
     i += Math.max(1, answers.length);

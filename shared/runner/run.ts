@@ -189,14 +189,15 @@ function stackOf(error: unknown): { stack?: string } {
   return frames.length > 0 ? { stack: frames.slice(0, 5).join("\n").slice(0, 1_000) } : {};
 }
 
-/** The input as the agent's schema accepts it, or why it does not. */
+/** The input as the agent's schema accepts it, or why it does not: the handler's own, which it may change. */
 export async function acceptedInput(
   agent: Agent,
   input: JsonObject,
 ): Promise<{ value: unknown } | { problem: PawlError }> {
-  if (!agent.input) return { value: input };
+  const own = structuredClone(input);
+  if (!agent.input) return { value: own };
   try {
-    const checked = await agent.input["~standard"].validate(input);
+    const checked = await agent.input["~standard"].validate(own);
     if (!checked.issues) return { value: checked.value };
     const issues = checked.issues.slice(0, 5).map(({ message, path }) => {
       const at = path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");

@@ -4,6 +4,7 @@ import type { Log } from "../ports/log.ts";
 import type { Sealer } from "../ports/sealer.ts";
 import type { Found, Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Seal, Task } from "../task/document.ts";
+import { sweepAt } from "../task/due.ts";
 import { headText, keyIdOf, sealIn, taskText } from "./seal.ts";
 
 /**
@@ -46,13 +47,20 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
       const found = await store.get(id);
       return found && read(found, id);
     },
-    // One that was altered is left to the next report: what asks for many goes on with the others.
-    due: async (...asked) => {
-      const page = await store.due(...asked);
-      const whys = await Promise.all(page.tasks.map(({ task }) => alteredTask(task, task.id, sealer)));
-      for (const [i, why] of whys.entries())
-        if (why) log("error", "document.altered", { task: page.tasks[i]?.task.id ?? "", reason: why });
-      return { ...page, tasks: page.tasks.filter((_, i) => !whys[i]) };
+    // One that was altered is left to the next report: what asks for many goes on with the others. A page of nothing else
+    // would say that there is more, and not from where on.
+    due: async (agent, state, { after: first, until }, limit) => {
+      for (let after = first; ; ) {
+        const page = await store.due(agent, state, { after, until }, limit);
+        const whys = await Promise.all(page.tasks.map(({ task }) => alteredTask(task, task.id, sealer)));
+        for (const [i, why] of whys.entries())
+          if (why) log("error", "document.altered", { task: page.tasks[i]?.task.id ?? "", reason: why });
+        const tasks = page.tasks.filter((_, i) => !whys[i]);
+        if (tasks.length > 0 || !page.isCut) return { ...page, tasks };
+        const last = Math.max(after + 1, ...page.tasks.map(({ task }) => sweepAt(task) ?? 0));
+        // Others may be due at the same moment as the last of them.
+        after = last - 1 > after ? last - 1 : last;
+      }
     },
     changes: async (...asked) => {
       const page = await store.changes(...asked);

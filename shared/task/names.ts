@@ -19,8 +19,12 @@ export function checkTaskId(id: string): string {
   );
 }
 
+export function isAgentName(name: string): boolean {
+  return AGENT.test(name);
+}
+
 export function checkAgentName(name: string): string {
-  if (AGENT.test(name)) return name;
+  if (isAgentName(name)) return name;
   throw new PawlError(
     "agent_name_invalid",
     `Agent name ${JSON.stringify(name.slice(0, 140))} can't be used. Start with a letter, then a-z 0-9 - (63 at most)`,

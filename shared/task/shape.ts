@@ -2,7 +2,8 @@ import { Unreadable } from "../errors/errors.ts";
 import type { Cost } from "../journal/cost.ts";
 import type { Head } from "../journal/entries.ts";
 import { NO_COUNTS } from "./counts.ts";
-import type { Common, Seal, State, Task } from "./document.ts";
+import type { Common, Seal, Settlement, State, Task } from "./document.ts";
+import { isAgentName } from "./names.ts";
 
 /** Says what is wrong with a value, beginning with where in it: ".at is missing; it should be a time". */
 type Rule = (value: unknown) => string | undefined;
@@ -17,6 +18,8 @@ const rule =
 const LATEST = 8.64e15;
 
 const text = rule("a text", (value) => typeof value === "string");
+/** Queues and keys are named by it. */
+const agent = rule("an agent's name", (value) => typeof value === "string" && isAgentName(value));
 const flag = rule("true or false", (value) => typeof value === "boolean");
 const number = rule("a number", Number.isFinite);
 const time = rule("a time", (value) => Number.isFinite(value) && Math.abs(value as number) <= LATEST);
@@ -62,6 +65,7 @@ const cost = shape({
 const failure = shape({ code: text, message: text, stack: optional(text), phase: text });
 const untold = optional(shape({ stamp: text, at: time, tries: number, dueAt: time }));
 const settlement = shape({ queue: text, seq: number, dispatch: number, outcome: text, at: time });
+const settledPage = listOf(settlement);
 const historyEntry = shape({
   at: time,
   event: text,
@@ -79,7 +83,7 @@ const seal = optional(shape({ own: text, before: text, stamp: text } satisfies S
 const COMMON: Shape<Common> = {
   v: one,
   id: text,
-  agent: text,
+  agent,
   lane: number,
   orderingKey: optional(text),
   parent: optional(text),
@@ -179,6 +183,11 @@ export function readTask(json: string, id: string, revision?: string): Task {
 /** A journal's head, likewise. */
 export function readHead(json: string, taskId: string, revision?: string): Head {
   return read(`The journal of ${taskId}`, json, taskId, head, revision) as Head;
+}
+
+/** A page of what a task settled. */
+export function readSettled(json: string, id: string): readonly Settlement[] {
+  return read(`What task ${id} settled before`, json, id, settledPage) as readonly Settlement[];
 }
 
 function read(what: string, json: string, key: string, wanted: Rule, revision?: string): unknown {

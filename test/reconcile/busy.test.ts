@@ -10,7 +10,7 @@ import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { account } from "../../shared/reconcile/walk.ts";
 import { consumerName, streamName } from "../../shared/task/names.ts";
 import { agentOf, bench } from "../support/bench.ts";
-import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
+import { ahead, namesOf, putProgress, reconciled } from "../support/reconciling.ts";
 import { testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
@@ -94,7 +94,7 @@ test("a reconciler that comes late neither moves the checkpoint back nor counts 
     place: { stage: "live" },
     plan: late?.plan,
   };
-  await b.deps.store.putRecord("reconcile-progress", JSON.stringify(old), progress?.revision);
+  await putProgress(b.deps, old);
   const done = await reconcile(b.deps, stop.signal, { repair: true, writers });
   expect(total(done?.report.agents ?? {})).toMatchObject({ created: 2, completed: 2 });
   const after = JSON.parse((await b.deps.store.getRecord("reports"))?.text ?? "") as { at: number };

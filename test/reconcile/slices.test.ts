@@ -10,7 +10,7 @@ import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { agentOf, type Bench, bench } from "../support/bench.ts";
-import { ahead, inSlices, namesOf, patched, reconciled } from "../support/reconciling.ts";
+import { ahead, inSlices, namesOf, patched, putProgress, reconciled } from "../support/reconciling.ts";
 import { hasEmulator, testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
@@ -132,7 +132,7 @@ describe.each(kinds)("in slices, $kind", ({ kind, here }) => {
     // The same plan once more, in one go.
     for (const [name, text] of Object.entries(before)) await putRecord(b, name, text);
     const { kept: _, place: __, ...rest } = JSON.parse(plan) as Record<string, unknown>;
-    await putRecord(b, "reconcile-progress", JSON.stringify({ ...rest, place: { stage: "books" } }));
+    await putProgress(b.deps, { ...rest, place: { stage: "books" } });
     Object.assign(b.deps, { store, bus });
     const whole = await reconciled(b.deps);
     expect({ ...done.report, writtenAt: 0 }).toEqual({ ...whole.report, writtenAt: 0 });

@@ -4,6 +4,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import type { Reconciled } from "../../shared/reconcile/write.ts";
+import { recordText } from "../../shared/seal/seal.ts";
 import type { Bench } from "./bench.ts";
 import { later } from "./time/clocks.ts";
 
@@ -44,6 +45,15 @@ export function ahead({ deps }: Bench, ms: number): void {
 /** Replaces some of what the store does. */
 export function patched({ deps }: Bench, store: Partial<TaskStore>): void {
   Object.assign(deps, { store: { ...deps.store, ...store } });
+}
+
+/** A record of a reconciliation under way, as Pawl would have written it. */
+export async function putProgress({ store, sealer }: Wired, progress: object): Promise<void> {
+  const name = "reconcile-progress";
+  const { seal: _, ...rest } = progress as { seal?: string };
+  const seal = await sealer.seal(recordText(name, JSON.stringify(rest)));
+  const there = await store.getRecord(name);
+  await store.putRecord(name, JSON.stringify({ ...rest, seal }), there?.revision);
 }
 
 /** What was found, by kind and what it is about. */

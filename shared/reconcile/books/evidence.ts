@@ -3,7 +3,8 @@ import type { Deps } from "../../ports/deps.ts";
 import type { Task } from "../../task/document.ts";
 import { stampHash, UNKNOWN } from "./carried.ts";
 import { leftOpen } from "./open-tasks.ts";
-import { type Ledger, type Mark, readLedger } from "./reports.ts";
+import { remember } from "./remembered.ts";
+import type { Ledger, Mark } from "./reports.ts";
 import type { Range } from "./sequences.ts";
 
 /** Clocks of machines that are well are closer by far. */
@@ -18,19 +19,29 @@ export type Evidence = (task: Task) => Promise<string | undefined>;
  * were open. It costs a read or three, and only of what is stuck.
  */
 export function evidence(deps: Deps): Evidence {
+  // As it was left, or its copy: a list that somebody removed or changed must not hide what is done.
   let asked: Promise<Ledger> | undefined;
   const ledgerNow = () => {
-    asked ??= readLedger(deps.store);
+    asked ??= remember(deps).then(({ ledger }) => ledger);
     return asked;
   };
   return async (task) => {
-    if (isAccepted(task)) return undefined;
-    return (await byJournal(deps, task)) ?? byReport(deps, task, await ledgerNow());
+    const journal = isAccepted(task) ? undefined : await byJournal(deps, task);
+    if (journal !== undefined) return journal;
+    const ledger = await ledgerNow();
+    return isAccepted(task, ledger.at) ? undefined : byReport(deps, task, ledger);
   };
 }
 
-/** A person has looked at it, and says that it is right as it is. */
-export const isAccepted = ({ history }: Task) => history.some(({ event }) => event === "accept");
+/** Clocks of who accepts and of who reconciles may be apart. */
+const APART = 3_600_000;
+
+/**
+ * A person has looked at it, and says that it is right as it is: against the journal, or against a report that was made
+ * before. A later report has seen what was accepted, and what became of it.
+ */
+export const isAccepted = ({ history }: Task, report = Number.NEGATIVE_INFINITY) =>
+  history.some(({ event, at }) => event === "accept" && at > report - APART);
 
 async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promise<string | undefined> {
   try {

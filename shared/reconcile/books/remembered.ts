@@ -71,8 +71,11 @@ async function problemOf(
 const iso = (at: number) => new Date(at).toISOString();
 
 function textOf({ seal: _, ...ledger }: Ledger): string {
-  return recordText(LIST, JSON.stringify(ledger));
+  return textToSeal(LIST, ledger);
 }
+
+/** What the seal of a record of reconciliation's own is made of; the record without its seal. */
+export const textToSeal = (name: string, record: object) => recordText(name, JSON.stringify(record));
 
 /** As it is to be written; its copy is stored first. */
 export async function sealedLedger(

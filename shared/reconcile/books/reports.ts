@@ -161,6 +161,8 @@ export async function tidyReports(
   before: Ledger,
 ): Promise<void> {
   const last = await store.getRecord(RECONCILED);
+  // A slow one comes behind a newer one, which has tidied already: what that one said of itself stays.
+  if (((await reconciledAt(store)) ?? 0) > at) return;
   const said = [at, copy].join(" ").trim();
   const written = await store.putRecord(RECONCILED, said, last?.revision);
   const replaced = new Set(old);

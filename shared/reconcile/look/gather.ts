@@ -9,10 +9,11 @@ import { pause } from "../../retry/patience.ts";
 import type { Dispatched, Running, Settlement, Task } from "../../task/document.ts";
 import { ORPHAN_AFTER } from "../../task/due.ts";
 import { pageHash, pageName } from "../../task/settled.ts";
+import { readSettled } from "../../task/shape.ts";
 import { isFinal } from "../../task/table.ts";
 import type { Account } from "../account.ts";
 import { type Carried, stampHash } from "../books/carried.ts";
-import { evidence } from "../books/evidence.ts";
+import { evidence, isAccepted } from "../books/evidence.ts";
 import type { Finding, FindingName } from "../findings/findings.ts";
 import { type Pace, patiently } from "../pace.ts";
 import { examineJournal, isOverdue } from "./examine.ts";
@@ -31,6 +32,8 @@ export interface Gathered {
 }
 
 const READS = 3;
+/** Pages that are read together. */
+const AT_ONCE = 16;
 
 /** Reads what a look at a document needs, and changes nothing: cut off at any point, the document was not looked at. */
 export function gathering(pace: Pace, account: Account) {
@@ -66,14 +69,25 @@ export function gathering(pace: Pace, account: Account) {
     const { settled: newest, settledPages: pages, settledHash } = task;
     if (pages === 0) return { value: newest, findings: [] };
     return beside(task, "what it settled before", newest, async () => {
-      const names = Array.from({ length: pages }, (_, page) => pageName(page));
-      const texts = await Promise.all(names.map((name) => deps.store.getPart(task.id, name)));
+      const texts = await pagesOf(task.id, pages);
       let hash: string | undefined;
-      for (const text of texts) hash = await pageHash(hash, text ?? "");
-      if (settledHash !== undefined && hash !== settledHash)
+      for (const text of texts) hash = await pageHash(hash, text);
+      if (texts.includes("") || (settledHash !== undefined && hash !== settledHash))
         throw new PawlError("journal_altered", "it is not what was written");
-      return [...texts.flatMap((text) => JSON.parse(text ?? "[]") as Settlement[]), ...newest];
+      return [...texts.flatMap((text) => readSettled(text, task.id)), ...newest];
     });
+  };
+
+  /** A document may say that there are more than there can be: nobody asks for those after many that are not there. */
+  const pagesOf = async (id: string, count: number): Promise<string[]> => {
+    const texts: string[] = [];
+    for (let page = 0; page < count; page += AT_ONCE) {
+      const names = Array.from({ length: Math.min(AT_ONCE, count - page) }, (_, i) => pageName(page + i));
+      const some = await Promise.all(names.map((name) => deps.store.getPart(id, name)));
+      texts.push(...some.map((text) => text ?? ""));
+      if (some.every((text) => text === undefined)) break;
+    }
+    return texts;
   };
 
   const journalOf = async (task: Task): Promise<Read<readonly Entry[]>> => {
@@ -85,25 +99,30 @@ export function gathering(pace: Pace, account: Account) {
       await checkValues(deps, task.id, journal.entries, guard);
       return journal;
     });
-    if (read.findings.length > 0) return { ...read, value: [] };
     const { head, entries = [] } = read.value ?? {};
-    const isBehind = head !== undefined && head.fence > task.fence;
+    const isBehind = head !== undefined && head.fence > task.fence && !isAccepted(task);
     const back = `its journal was opened under fence ${head?.fence}, and its document says ${task.fence}`;
-    return {
-      value: entries,
-      findings: isBehind ? [findingOf("rolled_back", task, back)] : examineJournal(task, entries),
-    };
+    const own = isBehind ? [findingOf("rolled_back", task, back)] : examineJournal(task, entries);
+    const findings = read.findings.length > 0 ? read.findings : own;
+    // The document was read before its journal: the task may have gone on in between.
+    return { value: entries, findings: findings.length > 0 && (await hasMoved(task)) ? [] : findings };
   };
+
+  /** What shows that it is done already; none where it went on after it was read. */
+  const overOf = async (task: Task): Promise<Finding[]> => {
+    const why = await whyOver(task);
+    return why && !(await hasMoved(task)) ? [findingOf("rolled_back", task, why)] : [];
+  };
+
+  const hasMoved = async ({ id, stamp }: Task): Promise<boolean> =>
+    (await deps.store.get(id).catch(ifUnsound))?.task.stamp !== stamp;
 
   /** Whether it should have a message, and has had the time to get one. */
   const isDue = (task: Task): task is Dispatched | Running =>
     (task.state === "dispatched" || task.state === "running") && plan.at - task.updatedAt >= 2 * ORPHAN_AFTER;
 
   const carrierOf = async (task: Task): Promise<Pick<Gathered, "findings" | "isUnheld">> => {
-    if (isOverdue(task, plan.at)) {
-      const why = await whyOver(task);
-      return { findings: why ? [findingOf("rolled_back", task, why)] : [] };
-    }
+    if (isOverdue(task, plan.at)) return { findings: await overOf(task) };
     if (!isDue(task)) return NONE;
     const info = infos.get(task.queue);
     const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
@@ -115,12 +134,11 @@ export function gathering(pace: Pace, account: Account) {
     });
     const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));
     // It may have gone on while it was looked at.
-    if (isHeld || (await deps.store.get(task.id).catch(ifUnsound))?.task.stamp !== task.stamp) return NONE;
+    if (isHeld || (await hasMoved(task))) return NONE;
     if (isThere) return { findings: [], isUnheld: task.state === "running" };
-    const why = await whyOver(task);
-    if (why) return { findings: [findingOf("rolled_back", task, why)] };
     const detail = `it is ${task.state}, and ${task.queue} has no message of it`;
-    return { findings: [findingOf("orphan", task, detail)] };
+    const over = await overOf(task);
+    return { findings: over.length > 0 ? over : [findingOf("orphan", task, detail)] };
   };
 
   /** `before`: as the last report left it. What has not changed since has the journal that it had. */

@@ -21,6 +21,8 @@ export interface Looking {
   /** Looks at documents, unless they were looked at before. Says how many were looked at anew. */
   at(documents: readonly Found[]): Promise<number>;
   isKnown(id: string): boolean;
+  /** A part of what the last report left open can't be read: of the tasks in it only their documents can tell. */
+  readonly lacksOpen: boolean;
 }
 
 const MOST_TWICE = 1_000;
@@ -115,9 +117,9 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
 
   /** What shows that it was further already. */
   const whyBack = (task: Task, settlements: readonly Settlement[], before?: Carried): string | undefined => {
-    if (isAccepted(task)) return undefined;
+    if (isAccepted(task, plan.from)) return undefined;
     if (before) return setBack(task, before);
-    if (!isWhole || isFinal(task)) return undefined;
+    if (!isWhole || isFinal(task) || openBefore?.get(task.id)?.stamp === UNKNOWN) return undefined;
     const old = settlements.find(wasExplained);
     return old && `the last report found it over; it had settled sequence ${old.seq} of ${old.queue}`;
   };
@@ -146,9 +148,16 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     settle(task, task.settled, false);
     seen.add(key);
     const before = beforeOf(key);
-    // It is there, and not missed the next time. One that was not open is not made so by what somebody wrote.
+    // It is there, and not missed the next time. One that was over is not made open by what somebody wrote.
     if (before) leaveAsBefore(account, before);
+    else if (task.id !== key || isNew(task)) leaveAsBefore(account, unknown(key, plan.at));
   };
+
+  /** It is not over, and no report could have seen its end: put back as it was, it goes on. */
+  const isNew = (task: Task) =>
+    !isFinal(task) &&
+    !task.settled.some(wasExplained) &&
+    (plan.isFirst || task.createdAt > plan.from - SLACK);
 
   const takeSound = ({ found, settlements, entries, findings, isUnheld }: Gathered): void => {
     const { task } = found;
@@ -228,7 +237,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
     for (const one of gathered) takeSound(one);
     return looked + gathered.length;
   };
-  return { at, isKnown };
+  return { at, isKnown, lacksOpen: openBefore !== undefined && !isWhole };
 }
 
 /** Nobody knows what it is: restored or removed, it is no finding of the next report. */
