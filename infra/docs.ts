@@ -14,19 +14,21 @@ import {
   takeoverWait,
   timing,
 } from "../shared/settings/settings.ts";
-import { type Transition, transitions } from "../shared/task/table.ts";
+import { type Birth, births, type Transition, transitions } from "../shared/task/table.ts";
 import { showDuration } from "../shared/values/duration.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
+const beginnings = Object.entries(births) as [string, Birth][];
 
 function diagram(): string {
   const arrows = rules.flatMap(([event, { from, to }]) => {
     if (to === "same") return [];
     return from.flatMap((state) => to.map((next) => ({ state, next, event })));
   });
+  const first = beginnings.flatMap(([event, { to }]) => to.map((state) => `  [*] --> ${state}: ${event}`));
   const byPair = Map.groupBy(arrows, ({ state, next }) => `${state} --> ${next}`);
   const lines = [...byPair].map(([pair, list]) => `  ${pair}: ${list.map(({ event }) => event).join(", ")}`);
-  return ["```mermaid", "stateDiagram-v2", "  [*] --> dispatched: submit", ...lines, "```"].join("\n");
+  return ["```mermaid", "stateDiagram-v2", ...first, ...lines, "```"].join("\n");
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -37,10 +39,19 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 function events(): string {
   return table(
     ["event", "from", "to", "written by", "when"],
-    rules.map(([event, { from, to, by, meaning }]) => {
-      const left = from.length === 8 ? "any state" : from.join(", ");
-      return [`\`${event}\``, left, to === "same" ? "the same" : to.join(", "), by, meaning];
-    }),
+    [
+      ...beginnings.map(([event, { to, by, meaning }]) => [
+        `\`${event}\``,
+        "none",
+        to.join(", "),
+        by,
+        meaning,
+      ]),
+      ...rules.map(([event, { from, to, by, meaning }]) => {
+        const left = from.length === 8 ? "any state" : from.join(", ");
+        return [`\`${event}\``, left, to === "same" ? "the same" : to.join(", "), by, meaning];
+      }),
+    ],
   );
 }
 

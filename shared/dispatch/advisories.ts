@@ -2,13 +2,13 @@ import { isPawlError, isUnsound, messageOf, PawlError } from "../errors/errors.t
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
 import type { Advisory, KeptMessage } from "../ports/bus.ts";
-import { type Deps, mark } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import { whilePatient } from "../retry/patience.ts";
 import { deadLetter } from "../task/create.ts";
-import { surplusAs } from "../task/decide.ts";
+import { isCarrier, surplusAs } from "../task/decide.ts";
 import type { Task, TaskFailure } from "../task/document.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
@@ -90,7 +90,7 @@ async function failCarried(
   guard: Guard,
 ): Promise<boolean> {
   const { envelope, arrival } = arrived;
-  const expiresAt = deps.clock.now() + deps.settings.retention;
+  const expiresAt = expiryOf(deps);
   for (;;) {
     const found = await readThrough(deps, envelope.id, guard);
     if (!found) {
@@ -133,8 +133,5 @@ function changeOf(
 }
 
 function carries(task: Task, arrived: Arrived): boolean {
-  const { queue, seq, dispatch } = arrived.arrival;
-  if (!isSameWork(task, arrived) || (task.state !== "running" && task.state !== "dispatched")) return false;
-  if (task.seq === undefined) return dispatch === task.dispatches;
-  return task.queue === queue && task.seq === seq;
+  return isSameWork(task, arrived) && isCarrier(task, arrived.arrival);
 }

@@ -1,11 +1,12 @@
 import { isUnsound, type PawlError } from "../errors/errors.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
-import { type Deps, mark } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark } from "../ports/deps.ts";
 import { create, readThrough, update } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import { DOCUMENT_LIMIT } from "../settings/settings.ts";
 import { deadLetter } from "../task/create.ts";
-import type { Failed, RawMessage, Running, Task, TaskFailure } from "../task/document.ts";
+import { isCarrier } from "../task/decide.ts";
+import type { Failed, RawMessage, Running, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
@@ -43,9 +44,9 @@ export async function keepPoison(
     }
     if (isSettled(found.task, stream, seq)) return named;
     let change: TaskEvent;
-    if (isCarrier(found.task, delivery)) {
+    if (isCarrier(found.task, { queue: stream, seq, dispatch: dispatchOf(delivery) })) {
       if (found.task.state === "running" && !(await isSilent(found.task))) return undefined;
-      const expiresAt = deps.clock.now() + deps.settings.retention;
+      const expiresAt = expiryOf(deps);
       const reached = await journalReached(deps, found.task, guard);
       change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
     } else {
@@ -74,12 +75,6 @@ export async function keepPoison(
     await create(deps, await letter(stray), guard);
     return stray;
   }
-}
-
-function isCarrier(task: Task, delivery: Read): boolean {
-  const dispatch = dispatchOf(delivery);
-  if (task.state === "dispatched") return dispatch > 0 && dispatch === task.dispatches;
-  return task.state === "running" && task.queue === delivery.queue && task.seq === delivery.seq;
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
@@ -112,7 +107,7 @@ export async function keepApart(
   guard: Guard,
 ): Promise<string> {
   const id = await derivedId(delivery);
-  const expiresAt = deps.clock.now() + deps.settings.retention;
+  const expiresAt = expiryOf(deps);
   await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiresAt, mark(deps)), guard);
   return id;
 }
@@ -126,7 +121,7 @@ async function poisonLetter(
 ): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };
-  const expiresAt = deps.clock.now() + deps.settings.retention;
+  const expiresAt = expiryOf(deps);
   return deadLetter(kind, carrier, error, expiresAt, mark(deps), raw(delivery, deps.settings.inputLimit));
 }
 

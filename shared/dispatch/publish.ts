@@ -1,6 +1,6 @@
 import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
 import type { PublishResult } from "../ports/bus.ts";
-import type { Deps } from "../ports/deps.ts";
+import { type Deps, expiryOf } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { update } from "../retry/guarded-write.ts";
 import { PATIENCE, pause, whilePatient } from "../retry/patience.ts";
@@ -161,7 +161,7 @@ async function takeBack(
   const error = { code: "msg_id_taken", message: messageOf(cause), phase: "delivery" } as const;
   const event: TaskEvent =
     retryIn === "dead letter"
-      ? { type: "exhaust", error, queue, expiresAt: now + deps.settings.retention }
+      ? { type: "exhaust", error, queue, expiresAt: expiryOf(deps, now) }
       : { type: "rollback", dueAt: now + retryIn, note: messageOf(cause) };
   try {
     const written = await update(

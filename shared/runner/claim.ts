@@ -3,7 +3,7 @@ import { keepConflict, keepUnsound } from "../dispatch/dead-letters.ts";
 import { isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
-import { type Deps, mark, uniqueToken } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update, type Written } from "../retry/guarded-write.ts";
 import { beforeClaim, type Guard, holding } from "../retry/guards.ts";
@@ -64,7 +64,6 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
   const { deps, delivery, lease, stop } = execution;
   const { envelope, arrival } = arrived;
   const { queue, seq } = delivery;
-  const expiresAt = () => deps.clock.now() + deps.settings.retention;
   const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
   let reached: Reached | undefined;
   let rounds = 0;
@@ -108,7 +107,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
       }
 
       case "missing": {
-        const lost = deadLetter(envelope, arrival, missing(envelope.id), expiresAt(), mark(deps));
+        const lost = deadLetter(envelope, arrival, missing(envelope.id), expiryOf(deps), mark(deps));
         const { kind } = await create(deps, lost, guard);
         return kind === "written" ? closed(ACK, "dead-letter", "document_missing") : undefined;
       }
@@ -121,7 +120,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
         }
         if (!(await mayReplace(task))) return undefined;
         const exhaust = { type: "exhaust", error: crashLoop(decision.starts), queue, seq, reached } as const;
-        const written = await writeIf(decision, () => ({ ...exhaust, expiresAt: expiresAt() }));
+        const written = await writeIf(decision, () => ({ ...exhaust, expiresAt: expiryOf(deps) }));
         if (written.kind === "moot") return undefined;
         countSpent(deps, task, written.stored.task);
         return closed(ACK, "dead-letter", "crash_loop");

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
 import { countSpent } from "../journal/journal.ts";
-import type { Deps } from "../ports/deps.ts";
+import { type Deps, expiryOf } from "../ports/deps.ts";
 import { update } from "../retry/guarded-write.ts";
 import { holding } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
@@ -74,7 +74,7 @@ function answered(deps: Deps, outcome: Outcome): Ending {
 
 function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Ending | undefined {
   const now = deps.clock.now();
-  const expiresAt = now + deps.settings.retention;
+  const expiresAt = expiryOf(deps, now);
   const ack = { kind: "ack" } as const;
   switch (outcome.kind) {
     case "completed":

@@ -153,15 +153,18 @@ interface News {
   readonly untold?: Untold;
 }
 
+/** It is due later, or was taken back from its queue: `dispatch` gives it a message when its time has come. */
 export interface Scheduled extends Common {
   readonly state: "scheduled";
   readonly dueAt: Millis;
 }
+/** It has a message in its queue, or is about to get one: the next runner that pulls it claims the task. */
 export interface Dispatched extends Common, Carried {
   readonly state: "dispatched";
   /** Only on a strict lane: the message is there, and waits. */
   readonly dueAt?: Millis;
 }
+/** A runner has claimed it, holds its lease, and runs its handler. */
 export interface Running extends Common, Carried {
   readonly state: "running";
   readonly seq: number;
@@ -174,6 +177,7 @@ export interface Running extends Common, Carried {
   /** There certainly was no journal at its claim. */
   readonly fresh: boolean;
 }
+/** Its handler waits for an approval, an event or a child; it has no message until that comes, or its deadline. */
 export interface Waiting extends Common, News {
   readonly state: "waiting";
   /** The names of the signals that end it: any of them. */
@@ -183,23 +187,27 @@ export interface Waiting extends Common, News {
   /** When it goes on without one. */
   readonly dueAt?: Millis;
 }
+/** An effect began, and nobody knows whether it happened: only a person moves it on. */
 export interface InDoubt extends Common, News {
   readonly state: "in_doubt";
   readonly effect: string;
   /** Which try of it. */
   readonly tries: number;
 }
+/** Its handler returned, and its result is stored. Nothing moves it any more. */
 export interface Completed extends Common {
   readonly state: "completed";
   readonly result: Json;
   readonly expiresAt: Millis;
 }
+/** A dead letter: it can't be done, or was tried too often. A person may redrive it until it expires. */
 export interface Failed extends Common, News {
   readonly state: "failed";
   readonly error: TaskFailure;
   readonly raw?: RawMessage;
   readonly expiresAt: Millis;
 }
+/** Somebody cancelled it, and no effect of it is in doubt. Nothing moves it any more. */
 export interface Cancelled extends Common {
   readonly state: "cancelled";
   readonly expiresAt: Millis;
@@ -208,16 +216,37 @@ export interface Cancelled extends Common {
 export type Task = Scheduled | Dispatched | Running | Waiting | InDoubt | Completed | Failed | Cancelled;
 export type State = Task["state"];
 
-/** The fields of single states. */
-const OWN = new Set(
-  "state queue seq token runner via started fresh dueAt waitingFor summary effect tries result error raw expiresAt untold".split(
-    " ",
-  ),
-);
+/** A field that some states have and others don't. */
+type OwnField = Exclude<
+  Task extends infer One ? (One extends Task ? keyof One : never) : never,
+  keyof Common
+>;
+
+/** All of these: one that is forgotten here, or is none, does not compile. */
+const OWN: Readonly<Record<OwnField, true>> = {
+  state: true,
+  queue: true,
+  seq: true,
+  token: true,
+  runner: true,
+  via: true,
+  started: true,
+  fresh: true,
+  dueAt: true,
+  waitingFor: true,
+  summary: true,
+  effect: true,
+  tries: true,
+  result: true,
+  error: true,
+  raw: true,
+  expiresAt: true,
+  untold: true,
+};
 
 /** The fields that every state has, without those of the state it is in. */
 export function common(task: Task): Common {
-  return Object.fromEntries(Object.entries(task).filter(([field]) => !OWN.has(field))) as unknown as Common;
+  return Object.fromEntries(Object.entries(task).filter(([field]) => !(field in OWN))) as unknown as Common;
 }
 
 /** What shows that a document is as its last writer left it. */

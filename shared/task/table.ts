@@ -5,6 +5,31 @@ const FINAL = ["completed", "failed", "cancelled"] as const;
 const ANY = [...LIVE, ...FINAL] as const;
 export const states: readonly State[] = ANY;
 
+/** How a task comes to be: each way writes the first document of its id, or none. */
+export interface Birth {
+  readonly to: readonly State[];
+  readonly by: string;
+  readonly meaning: string;
+}
+
+export const births = {
+  submit: {
+    to: ["dispatched", "scheduled"],
+    by: "submit",
+    meaning: "somebody submits it, for now or for later",
+  },
+  adopt: {
+    to: ["running"],
+    by: "runner",
+    meaning: "its message was published directly, and is its own submit",
+  },
+  deadLetter: {
+    to: ["failed"],
+    by: "runner, dispatch",
+    meaning: "a message that can't become a task is kept",
+  },
+} as const satisfies Record<string, Birth>;
+
 export interface Transition {
   readonly from: readonly State[];
   /** "same" leaves the state as it is. */
@@ -112,7 +137,7 @@ export const transitions = {
   },
   resolve: {
     from: ["in_doubt"],
-    to: ["dispatched", "completed", "failed"],
+    to: ["dispatched", "failed"],
     by: "operator",
     meaning: "a person said whether the effect happened",
   },
