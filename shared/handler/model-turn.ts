@@ -3,13 +3,12 @@ import { ledger } from "../journal/ledger.ts";
 import { costOf, priceOf, worstCase } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import { policies } from "../retry/policies.ts";
+import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
-import { backoff } from "../values/backoff.ts";
 import { byteLength } from "../values/json.ts";
 import type { Scene } from "./scene.ts";
 
-/** Tries of one turn while the API is busy, under the heartbeat; then the task steps back. */
-const TRIES = 6;
 /** What is asked for beyond this frees the lane meanwhile. */
 const LONGEST_WAIT = 60_000;
 
@@ -55,9 +54,9 @@ export function turnsOf(
           if (error.isFree) book.settle(most, undefined);
           signal.throwIfAborted();
           if (error.code !== "model_unavailable") throw error;
-          const wait = error.after ?? backoff(failures, Math.random(), 1_000, 30_000);
+          const wait = error.after ?? pauseAfter("modelTurn", failures);
           if (wait > LONGEST_WAIT) throw new Retry(why, wait, { cause: error });
-          if (failures >= TRIES) throw error;
+          if (failures >= policies.modelTurn.tries) throw error;
           deps.log("warn", "model.retry", { task: scene.task.id, reason: why, in: wait });
           await deps.clock.sleep(wait, signal);
         }

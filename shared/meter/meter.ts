@@ -3,13 +3,12 @@ import { systemClock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { TaskStore } from "../ports/store.ts";
-import { backoff } from "../values/backoff.ts";
+import { policies } from "../retry/policies.ts";
+import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
-/** Fifty that end at the same moment are through by the tenth; a function's last counts have no other flush. */
-const TRIES = 20;
 const shardName = (shard: number) => `counts-${shard}`;
 
 type Counts = Record<string, number>;
@@ -31,13 +30,13 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       const added = counts;
       counts = {};
       try {
-        for (let tries = 0; tries < TRIES; tries++) {
+        for (let tries = 0; tries < policies.counters.tries; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
           const there = await store.getRecord(name);
           const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
           const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
           if (written.kind === "written") return;
-          await systemClock.sleep(backoff(tries + 1, Math.random(), 10, 250));
+          await pause({ clock: systemClock }, "counters", tries + 1);
         }
         counts = plus(added, counts);
       } catch (error) {

@@ -7,7 +7,7 @@ import { type Deps, expiryOf, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update, type Written } from "../retry/guarded-write.ts";
 import { beforeClaim, type Guard, holding } from "../retry/guards.ts";
-import { pause } from "../retry/patience.ts";
+import { pause } from "../retry/retry.ts";
 import { taskText } from "../seal/seal.ts";
 import { timing } from "../settings/settings.ts";
 import { adopted, deadLetter, submitted } from "../task/create.ts";
@@ -243,7 +243,7 @@ async function firstSight(
 async function wholeBeat({ deps, lease }: Execution, rounds: number): Promise<boolean> {
   if (await lease.beat()) return true;
   lease.check();
-  await pause(deps, rounds);
+  await pause(deps, "bystander", rounds);
   return false;
 }
 

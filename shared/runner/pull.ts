@@ -2,10 +2,9 @@ import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
 import type { Delivery, Pull } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
-import { pause } from "../retry/patience.ts";
+import { pause, retry } from "../retry/retry.ts";
 import { trouble } from "../retry/trouble.ts";
 import { type Queue, streamName } from "../task/names.ts";
-import { backoff } from "../values/backoff.ts";
 import { type Handled, handle } from "./handle.ts";
 import { mender } from "./queue-drift.ts";
 
@@ -61,7 +60,7 @@ export async function pullLane(
       );
       waiting = undefined;
       if (!pulled) {
-        await pause(deps, ++failures, stop);
+        await pause(deps, "pull", ++failures, stop);
         continue;
       }
       away.over("pull.back", { queue: streamName(queue) });
@@ -106,16 +105,16 @@ const PROBE = "probe";
  */
 async function untilStoreAnswers(deps: Deps, mode: PullMode, stop: AbortSignal): Promise<void> {
   const since = deps.clock.monotonic();
-  for (let failures = 1; !stop.aborted; failures++) {
-    try {
-      await deps.store.getRecord(PROBE);
-      return deps.log("info", "store.back", { store: deps.store.name });
-    } catch (error) {
-      if (mode === "idle") throw error;
-      const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
-      deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
-      await deps.clock.sleep(backoff(failures, Math.random(), 1_000, 30_000), stop);
-    }
+  const isAway = (error: unknown) => {
+    const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
+    deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
+  };
+  try {
+    const mayPass = () => mode !== "idle";
+    await retry(deps, "probe", () => deps.store.getRecord(PROBE), { mayPass, failed: isAway, stop });
+    deps.log("info", "store.back", { store: deps.store.name });
+  } catch (error) {
+    if (!stop.aborted) throw error;
   }
 }
 
