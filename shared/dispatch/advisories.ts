@@ -13,7 +13,7 @@ import type { Task, TaskFailure } from "../task/document.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, arrive, type Read } from "./arrive.ts";
+import { type Arrived, arrive, type ReadMessage } from "./arrive.ts";
 import { keepConflict, keepPoison, keepUnsound } from "./dead-letters.ts";
 
 const MOST = 500;
@@ -85,7 +85,7 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
 async function failCarried(
   deps: Deps,
   arrived: Arrived,
-  delivery: Read,
+  delivery: ReadMessage,
   error: TaskFailure,
   guard: Guard,
 ): Promise<boolean> {

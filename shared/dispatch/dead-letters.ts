@@ -12,7 +12,7 @@ import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
 import { hashInput, sha256 } from "../values/json.ts";
-import { type Arrived, dispatchOf, type Read } from "./arrive.ts";
+import { type Arrived, dispatchOf, type ReadMessage } from "./arrive.ts";
 
 /** Whether a task's holder may be taken for dead. */
 export type IsSilent = (task: Running) => Promise<boolean>;
@@ -24,7 +24,7 @@ export type IsSilent = (task: Running) => Promise<boolean>;
  */
 export async function keepPoison(
   deps: Deps,
-  delivery: Read,
+  delivery: ReadMessage,
   queue: Queue,
   problem: PawlError,
   guard: Guard,
@@ -78,7 +78,12 @@ export async function keepPoison(
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
-export function keepConflict(deps: Deps, arrived: Arrived, delivery: Read, guard: Guard): Promise<string> {
+export function keepConflict(
+  deps: Deps,
+  arrived: Arrived,
+  delivery: ReadMessage,
+  guard: Guard,
+): Promise<string> {
   const { seq, queue } = delivery;
   const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
   return keepApart(deps, arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard);
@@ -88,7 +93,7 @@ export function keepConflict(deps: Deps, arrived: Arrived, delivery: Read, guard
 export async function keepUnsound(
   deps: Deps,
   arrived: Arrived,
-  delivery: Read,
+  delivery: ReadMessage,
   { code, message }: PawlError,
   guard: Guard,
 ): Promise<string> {
@@ -102,7 +107,7 @@ export async function keepUnsound(
 export async function keepApart(
   deps: Deps,
   { envelope, arrival }: Arrived,
-  delivery: Read,
+  delivery: ReadMessage,
   error: TaskFailure,
   guard: Guard,
 ): Promise<string> {
@@ -116,7 +121,7 @@ async function poisonLetter(
   deps: Deps,
   id: string,
   error: TaskFailure,
-  delivery: Read,
+  delivery: ReadMessage,
   queue: Queue,
 ): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
@@ -128,7 +133,7 @@ async function poisonLetter(
 /** Most bytes that fit a document as base64, with room for the rest of it. */
 const RAW_LIMIT = Math.floor(((DOCUMENT_LIMIT - 32 * 1024) * 3) / 4);
 
-function raw(delivery: Read, limit: number): RawMessage {
+function raw(delivery: ReadMessage, limit: number): RawMessage {
   const kept = delivery.data.subarray(0, Math.min(limit, RAW_LIMIT));
   let binary = "";
   for (const byte of kept) binary += String.fromCharCode(byte);
@@ -141,6 +146,6 @@ function raw(delivery: Read, limit: number): RawMessage {
 }
 
 /** The same for every delivery of one message, so that a redelivery finds what was kept. */
-async function derivedId(delivery: Read): Promise<string> {
+async function derivedId(delivery: ReadMessage): Promise<string> {
   return `stray-${(await sha256(`${delivery.queue}:${delivery.seq}`)).slice(0, 32)}`;
 }

@@ -18,7 +18,7 @@ type WithNews = (Waiting | InDoubt | Failed) & { readonly untold: Untold };
  * Tells people that a task failed, is in doubt, or waits for them: at least once, under an id that stays the same. The
  * try is written down first, so that two sweeps seldom tell the same, and a sweep that dies is followed by another.
  */
-export async function tell(deps: Deps, stored: Stored): Promise<boolean> {
+export async function notifyPeople(deps: Deps, stored: Stored): Promise<boolean> {
   const { notify, clock, meter } = deps;
   const isDue = (task: Task): task is WithNews =>
     "untold" in task && task.untold !== undefined && task.untold.dueAt <= clock.now();

@@ -1,5 +1,5 @@
 import { messageOf, PawlError, Retry } from "../errors/errors.ts";
-import { ledger } from "../journal/ledger.ts";
+import { budgetOf } from "../journal/budget.ts";
 import { costOf, priceOf, worstCase } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
@@ -20,7 +20,7 @@ export function turnsOf(
   scene: Scene,
 ): (name: string, request: TurnRequest, first: number | undefined) => Promise<Turn> {
   const { agent, journal, signal, deps, through, park } = scene;
-  const book = ledger(journal.listed(), agent.limits.budgetUsd);
+  const book = budgetOf(journal.listed(), agent.limits.budgetUsd);
 
   return async (name, request, first) => {
     const model = modelOf(deps.model);
@@ -45,13 +45,13 @@ export function turnsOf(
           const cost = costOf(turn.usage, price);
           const { kept } = await journal.keep(turn, `Model turn ${key}`);
           await journal.append({ kind: "receipt", key, cost, ...kept });
-          book.settle(most, cost);
+          book.charge(most, cost);
           return turn;
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
           const why = messageOf(error).slice(0, 500);
           await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
-          if (error.isFree) book.settle(most, undefined);
+          if (error.isFree) book.charge(most, undefined);
           signal.throwIfAborted();
           if (error.code !== "model_unavailable") throw error;
           const wait = error.after ?? pauseAfter("modelTurn", failures);

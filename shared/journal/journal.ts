@@ -81,7 +81,7 @@ export async function openJournal(
     added.push(...batch);
     return flush();
   };
-  let turn: Promise<void> = Promise.resolve();
+  let lastFlush: Promise<void> = Promise.resolve();
 
   return {
     version: head.version,
@@ -92,7 +92,7 @@ export async function openJournal(
     append: (entry) => {
       // A copy: its handler has the value too, and may change it while this is sealed and written, or with a later entry.
       pending.push(structuredClone({ ...entry, when: deps.clock.now() }));
-      turn = turn.then(async () => {
+      lastFlush = lastFlush.then(async () => {
         // What could not be listed is unknown from then on: nothing may be listed after it.
         if (broken) throw broken;
         await flush().catch((error: unknown) => {
@@ -100,8 +100,8 @@ export async function openJournal(
           throw error;
         });
       });
-      const mine = turn;
-      turn = mine.catch(() => {});
+      const mine = lastFlush;
+      lastFlush = mine.catch(() => {});
       return mine;
     },
     keep: async (value, what) => {

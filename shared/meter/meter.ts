@@ -11,14 +11,14 @@ import { series } from "./counters.ts";
 const SHARDS = 8;
 const shardName = (shard: number) => `counts-${shard}`;
 
-type Counts = Record<string, number>;
+type CounterValues = Record<string, number>;
 
 /**
  * Counts in memory, and adds them up in the store when flushed. A process that is killed takes its last counts with it:
  * they are for alerts. Without anything counted, nothing is written.
  */
 export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
-  let counts: Counts = {};
+  let counts: CounterValues = {};
   return {
     count: (counter, labels, by = 1) => {
       const name = series(`${counter}_total`, labels);
@@ -33,7 +33,7 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
         for (let tries = 0; tries < policies.counters.tries; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
           const there = await store.getRecord(name);
-          const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
+          const sum = plus(there ? (JSON.parse(there.text) as CounterValues) : {}, added);
           const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
           if (written.kind === "written") return;
           await pause({ clock: systemClock }, "counters", tries + 1);
@@ -86,13 +86,16 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
 }
 
 /** All that was ever counted in this namespace. */
-export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<Counts> {
+export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<CounterValues> {
   const shards = Array.from({ length: SHARDS }, (_, shard) => store.getRecord(shardName(shard)));
   const found = await Promise.all(shards);
-  return found.reduce<Counts>((sum, one) => (one ? plus(sum, JSON.parse(one.text) as Counts) : sum), {});
+  return found.reduce<CounterValues>(
+    (sum, one) => (one ? plus(sum, JSON.parse(one.text) as CounterValues) : sum),
+    {},
+  );
 }
 
-function plus(a: Counts, b: Counts): Counts {
+function plus(a: CounterValues, b: CounterValues): CounterValues {
   const sum = { ...a };
   for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
   return sum;

@@ -190,7 +190,7 @@ function isSame(now: Decision, before: Decision): boolean {
  * A takeover's wait: until no earlier holder can still act, under heartbeats. Then the start is written, so that
  * `executions` counts handlers that really began.
  */
-export async function waitForTurn(execution: Holding): Promise<Holding> {
+export async function waitForPredecessor(execution: Holding): Promise<Holding> {
   const { deps, held, lease, stop } = execution;
   const { task } = held;
   if (task.started) return execution;

@@ -6,7 +6,7 @@ import { pause, retry } from "../retry/retry.ts";
 import { trouble } from "../retry/trouble.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { type Handled, handle } from "./handle.ts";
-import { mender } from "./queue-drift.ts";
+import { driftCorrector } from "./queue-drift.ts";
 
 /**
  * "once": at most one message. "drain": until the queue is empty. "idle": until there is nothing to take, which may be
@@ -42,7 +42,7 @@ export async function pullLane(
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);
-  const drifted = mender(deps, queue);
+  const drifted = driftCorrector(deps, queue);
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);

@@ -30,7 +30,7 @@ export async function record(execution: Holding, { outcome, journal }: Ran): Pro
       (task, own) => {
         if (!isMine(task, token)) return undefined;
         if (isAnswered(task, outcome)) ending = answered(deps, outcome);
-        return apply({ ...task, ...journal }, (ending as Ending).event, own);
+        return apply({ ...task, ...journal }, (ending as Conclusion).event, own);
       },
       holding(lease),
     );
@@ -47,7 +47,7 @@ export async function record(execution: Holding, { outcome, journal }: Ran): Pro
   return recorded;
 }
 
-interface Ending extends Recorded {
+interface Conclusion extends Recorded {
   readonly event: TaskEvent;
 }
 
@@ -62,7 +62,7 @@ function isAnswered(task: Running, outcome: Outcome): boolean {
   );
 }
 
-function answered(deps: Deps, outcome: Outcome): Ending {
+function answered(deps: Deps, outcome: Outcome): Conclusion {
   const lingers = lingering(deps, outcome as { lingers?: boolean });
   return {
     event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers, note: WAIT_OVER },
@@ -72,7 +72,7 @@ function answered(deps: Deps, outcome: Outcome): Ending {
   };
 }
 
-function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Ending | undefined {
+function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Conclusion | undefined {
   const now = deps.clock.now();
   const expiresAt = expiryOf(deps, now);
   const ack = { kind: "ack" } as const;

@@ -11,7 +11,7 @@ import type { Handled } from "./handle.ts";
 import { EMPTIED, type PullMode, pullLane } from "./pull.ts";
 
 /** How many messages ended in which way. */
-export type Tally = Partial<Record<HandledAs, number>>;
+export type HandledCounts = Partial<Record<HandledAs, number>>;
 
 /** Due tasks are looked for this often, and when a retry of this process's own comes due. */
 const SWEEP_EVERY = 60_000;
@@ -27,7 +27,7 @@ export async function serve(
   mode: PullMode,
   stop: AbortSignal,
   deps: Deps,
-): Promise<Tally> {
+): Promise<HandledCounts> {
   const { lanes } = agent.limits;
   const queues = Array.from({ length: lanes }, (_, lane) => queueOf(deps, { agent: name, lane }));
   for (const queue of queues) {
@@ -35,7 +35,7 @@ export async function serve(
     for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
       deps.log("info", "queue.ensured", { change });
   }
-  const tally: Tally = {};
+  const tally: HandledCounts = {};
   const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();
   const handled = ({ as, dueAt, id }: Handled) => {

@@ -136,7 +136,7 @@ export interface Common {
 }
 
 /** The message that carries the task now. No sequence yet: published, or about to be. */
-interface Carried {
+interface HasMessage {
   readonly queue: string;
   readonly seq?: number;
 }
@@ -159,13 +159,13 @@ export interface Scheduled extends Common {
   readonly dueAt: Millis;
 }
 /** It has a message in its queue, or is about to get one: the next runner that pulls it claims the task. */
-export interface Dispatched extends Common, Carried {
+export interface Dispatched extends Common, HasMessage {
   readonly state: "dispatched";
   /** Only on a strict lane: the message is there, and waits. */
   readonly dueAt?: Millis;
 }
 /** A runner has claimed it, holds its lease, and runs its handler. */
-export interface Running extends Common, Carried {
+export interface Running extends Common, HasMessage {
   readonly state: "running";
   readonly seq: number;
   readonly token: string;

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
+import { lost } from "../../journal/budget.ts";
 import type { Cost } from "../../journal/cost.ts";
-import { lost } from "../../journal/ledger.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
