@@ -69,14 +69,14 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
       error.code as "deliveries_exhausted",
       `${error.message}. ${arrived.message}`,
     );
-    await keepPoison(deps, delivery, queue, problem, guard, async () => true);
+    await keepPoison(deps, { delivery, queue, guard, isSilent: async () => true }, problem);
     return true;
   }
   try {
     return await failCarried(deps, arrived, delivery, error, guard);
   } catch (unsound) {
     if (!isUnsound(unsound)) throw unsound;
-    await keepUnsound(deps, arrived, delivery, unsound, guard);
+    await keepUnsound(deps, { arrived, delivery, guard }, unsound);
     return true;
   }
 }
@@ -100,7 +100,7 @@ async function failCarried(
     }
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
     if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
-    if (!isSameWork(found.task, arrived)) await keepConflict(deps, arrived, delivery, guard);
+    if (!isSameWork(found.task, arrived)) await keepConflict(deps, { arrived, delivery, guard });
     // What its last holder paid, and could not say, goes into the dead letter.
     const reached = carries(found.task, arrived) ? await journalReached(deps, found.task, guard) : undefined;
     const written = await update(deps, found, changeOf(found, arrived, error, expiresAt, reached), guard);

@@ -17,6 +17,14 @@ import { type Arrived, dispatchOf, type ReadMessage } from "./arrive.ts";
 /** Whether a task's holder may be taken for dead. */
 export type IsSilent = (task: Running) => Promise<boolean>;
 
+/** A message that is no task, in somebody's hands. */
+export interface Poison {
+  readonly delivery: ReadMessage;
+  readonly queue: Queue;
+  readonly guard: Guard;
+  readonly isSilent: IsSilent;
+}
+
 /**
  * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. If it carries a task
  * that is there (this runner is of another version, or has another limit), that task fails, with its input. If a real
@@ -24,15 +32,12 @@ export type IsSilent = (task: Running) => Promise<boolean>;
  */
 export async function keepPoison(
   deps: Deps,
-  delivery: ReadMessage,
-  queue: Queue,
+  { delivery, queue, guard, isSilent }: Poison,
   problem: PawlError,
-  guard: Guard,
-  isSilent: IsSilent,
 ): Promise<string> {
   const named = delivery.subject.slice(subjectPrefix(queue).length);
   const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
-  const letter = async (id: string) => poisonLetter(deps, id, error, delivery, queue);
+  const letter = async (id: string) => poisonLetter(deps, { delivery, queue }, id, error);
   const stray = await derivedId(delivery);
   const { queue: stream, seq } = delivery;
   const keep = async (): Promise<string | undefined> => {
@@ -77,52 +82,43 @@ export async function keepPoison(
   }
 }
 
+/** A message that is a task, and whose task can't take it. */
+interface Apart {
+  readonly arrived: Arrived;
+  readonly delivery: ReadMessage;
+  readonly guard: Guard;
+}
+
 /** The same id published with another input: its input becomes a dead letter of its own. */
-export function keepConflict(
-  deps: Deps,
-  arrived: Arrived,
-  delivery: ReadMessage,
-  guard: Guard,
-): Promise<string> {
-  const { seq, queue } = delivery;
-  const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
-  return keepApart(deps, arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard);
+export function keepConflict(deps: Deps, message: Apart): Promise<string> {
+  const { seq, queue } = message.delivery;
+  const text = `Task ${message.arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
+  return keepApart(deps, message, { code: "id_conflict", message: text, phase: "envelope" });
 }
 
 /** The document of its task can't be acted upon. */
-export async function keepUnsound(
-  deps: Deps,
-  arrived: Arrived,
-  delivery: ReadMessage,
-  { code, message }: PawlError,
-  guard: Guard,
-): Promise<string> {
-  const { seq, queue } = delivery;
-  const kept = await keepApart(deps, arrived, delivery, { code, message, phase: "delivery" }, guard);
-  deps.log("error", "document.unsound", { task: arrived.envelope.id, queue, seq, kept, reason: message });
+export async function keepUnsound(deps: Deps, message: Apart, error: PawlError): Promise<string> {
+  const { seq, queue } = message.delivery;
+  const { code, message: reason } = error;
+  const kept = await keepApart(deps, message, { code, message: reason, phase: "delivery" });
+  deps.log("error", "document.unsound", { task: message.arrived.envelope.id, queue, seq, kept, reason });
   return kept;
 }
 
 /** A message whose task can't take it becomes a dead letter of its own, which settles its sequence. */
-export async function keepApart(
-  deps: Deps,
-  { envelope, arrival }: Arrived,
-  delivery: ReadMessage,
-  error: TaskFailure,
-  guard: Guard,
-): Promise<string> {
+async function keepApart(deps: Deps, message: Apart, error: TaskFailure): Promise<string> {
+  const { arrived, delivery, guard } = message;
+  const { envelope, arrival } = arrived;
   const id = await derivedId(delivery);
-  const expiresAt = expiryOf(deps);
-  await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiresAt, mark(deps)), guard);
+  await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiryOf(deps), mark(deps)), guard);
   return id;
 }
 
 async function poisonLetter(
   deps: Deps,
+  { delivery, queue }: Pick<Poison, "delivery" | "queue">,
   id: string,
   error: TaskFailure,
-  delivery: ReadMessage,
-  queue: Queue,
 ): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };

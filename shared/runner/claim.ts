@@ -46,7 +46,7 @@ export async function claim(execution: Execution, arrived: Arrived): Promise<Cla
     if (!isUnsound(error)) throw error;
     if (error.code === "seal_key_unknown" && delivery.deliveries <= mostPutBack(deps))
       return closed({ kind: "nak", delayMs: deps.settings.ackWait }, "other-key", error.message);
-    await keepUnsound(deps, arrived, delivery, error, guard);
+    await keepUnsound(deps, { arrived, delivery, guard }, error);
     return closed(ACK, "dead-letter", error.code);
   }
 }
@@ -100,7 +100,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
 
       case "surplus": {
         const { outcome } = decision;
-        if (outcome === "conflict") await keepConflict(deps, arrived, delivery, guard);
+        if (outcome === "conflict") await keepConflict(deps, { arrived, delivery, guard });
         const { dispatch } = arrival;
         const written = await writeIf(decision, () => ({ type: "surplus", queue, seq, dispatch, outcome }));
         return written.kind === "written" ? closed(ACK, "surplus", outcome) : undefined;

@@ -85,7 +85,11 @@ async function tellParent(deps: Deps, { id, parent }: Running): Promise<void> {
 async function bury(execution: Execution, problem: PawlError): Promise<Worked> {
   const { deps, delivery, queue, lease, stop } = execution;
   const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
-  const id = await keepPoison(deps, delivery, queue, problem, beforeClaim(deps, lease, stop), isSilent);
+  const id = await keepPoison(
+    deps,
+    { delivery, queue, guard: beforeClaim(deps, lease, stop), isSilent },
+    problem,
+  );
   return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
 }
 

@@ -20,6 +20,13 @@ const DRAIN_WAIT = 1_000;
 /** A lane that was worked on and has brought nothing for so long has run empty. */
 export const EMPTIED = 10_000;
 
+export interface Lane {
+  readonly queue: Queue;
+  readonly agent: Agent;
+  readonly mode: PullMode;
+  readonly stop: AbortSignal;
+}
+
 /** What a lane tells whoever serves it. */
 export interface Told {
   handled(handled: Handled): void;
@@ -31,14 +38,7 @@ export interface Told {
  * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
  * this is about to end: a pull that nobody waits for could take a message along.
  */
-export async function pullLane(
-  deps: Deps,
-  queue: Queue,
-  agent: Agent,
-  mode: PullMode,
-  stop: AbortSignal,
-  told: Told,
-): Promise<void> {
+export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, told: Told): Promise<void> {
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);

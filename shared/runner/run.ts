@@ -61,7 +61,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, ...verbs } = callsOf(deps, task, agent, journal, signal, guard);
+    const { suspended, close, ...verbs } = callsOf({ deps, task, agent, journal, signal, guard });
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;

@@ -25,14 +25,18 @@ test("a task that was published directly and handed off fails with its message, 
       signal.throwIfAborted();
     },
   });
-  expect(await serve(AGENT, stopped, "once", stop.signal, b.deps)).toEqual({ "handed-off": 1 });
+  expect(await serve(b.deps, { name: AGENT, agent: stopped, mode: "once", stop: stop.signal })).toEqual({
+    "handed-off": 1,
+  });
   expect(await b.task("t")).toMatchObject({ state: "dispatched", seq: 1 });
   await using narrow = await wired({
     ...b.world.config,
     settings: { ...b.world.config.settings, inputLimit: 100 },
   });
   const never = new AbortController().signal;
-  expect(await serve(AGENT, agent, "once", never, narrow)).toEqual({ "dead-letter": 1 });
+  expect(await serve(narrow, { name: AGENT, agent, mode: "once", stop: never })).toEqual({
+    "dead-letter": 1,
+  });
   const failed = {
     state: "failed",
     error: { code: "input_too_large" },

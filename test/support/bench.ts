@@ -49,7 +49,8 @@ export async function bench(
     deps,
     queue,
     submit: (input, more = {}) => submit(deps, { agent: AGENT, lanes, input, ...more }),
-    drain: (other = agent, stop = new AbortController().signal) => serve(AGENT, other, "drain", stop, deps),
+    drain: (other = agent, stop = new AbortController().signal) =>
+      serve(deps, { name: AGENT, agent: other, mode: "drain", stop }),
     task: async (id) => {
       const found = await patiently(() => deps.store.get(id));
       if (!found) throw new Error(`no task ${id}`);
