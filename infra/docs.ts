@@ -7,6 +7,7 @@ import { errorKinds } from "../shared/errors/errors.ts";
 import { counters } from "../shared/meter/counters.ts";
 import { type QueueField, queueFields } from "../shared/ports/queue-fields.ts";
 import { findingKinds } from "../shared/reconcile/findings/findings.ts";
+import { type Policy, policies } from "../shared/retry/policies.ts";
 import {
   defaults,
   settingRules,
@@ -14,7 +15,7 @@ import {
   takeoverWait,
   timing,
 } from "../shared/settings/settings.ts";
-import { type Birth, births, type Transition, transitions } from "../shared/task/table.ts";
+import { type Birth, births, stateFacts, type Transition, transitions } from "../shared/task/table.ts";
 import { showDuration } from "../shared/values/duration.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
@@ -34,6 +35,15 @@ function diagram(): string {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function stateTable(): string {
+  const rows = Object.entries(stateFacts).map(([state, { isFinal, meaning }]) => [
+    `\`${state}\``,
+    isFinal ? "yes" : "no",
+    meaning,
+  ]);
+  return table(["state", "final", "meaning"], rows);
 }
 
 function events(): string {
@@ -138,8 +148,24 @@ function fields(): string {
   );
 }
 
+function retries(): string {
+  const shown = (ms: number) => showDuration(ms);
+  const until = ({ tries, lasts }: Policy) =>
+    tries !== undefined ? `${tries} tries` : lasts !== undefined ? shown(lasts) : "as said";
+  return table(
+    ["policy", "pauses", "until", "what"],
+    Object.entries<Policy>(policies).map(([name, policy]) => [
+      `\`${name}\``,
+      `${shown(policy.first)} to ${shown(policy.longest)}`,
+      until(policy),
+      policy.what,
+    ]),
+  );
+}
+
 const parts: Record<string, Record<string, () => string>> = {
-  "docs/lifecycle.md": { diagram, events },
+  "docs/lifecycle.md": { states: stateTable, diagram, events },
+  "docs/architecture.md": { retries },
   "docs/errors.md": { errors },
   "docs/settings.md": { variables, times, checks },
   "docs/api.md": { counters: counted },

@@ -71,15 +71,9 @@ export function decide<S extends Seen>(
       if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
         return { kind: "crashLoop", seen: { ...seen, task }, starts: task.silentStarts };
       return { kind: "takeover", seen: { ...seen, task } };
-    case "scheduled":
-    case "waiting":
-    case "in_doubt":
-    case "completed":
-    case "failed":
-    case "cancelled":
-      return { kind: "surplus", seen, outcome: surplusAs(task, arrival) };
+    // In every other state there is nothing for a message to run.
     default:
-      return task satisfies never;
+      return { kind: "surplus", seen, outcome: surplusAs(task, arrival) };
   }
 }
 

@@ -153,18 +153,17 @@ interface News {
   readonly untold?: Untold;
 }
 
-/** It is due later, or was taken back from its queue: `dispatch` gives it a message when its time has come. */
+// What each state means stands in `table.ts`, from which docs/lifecycle.md is printed.
+
 export interface Scheduled extends Common {
   readonly state: "scheduled";
   readonly dueAt: Millis;
 }
-/** It has a message in its queue, or is about to get one: the next runner that pulls it claims the task. */
 export interface Dispatched extends Common, HasMessage {
   readonly state: "dispatched";
   /** Only on a strict lane: the message is there, and waits. */
   readonly dueAt?: Millis;
 }
-/** A runner has claimed it, holds its lease, and runs its handler. */
 export interface Running extends Common, HasMessage {
   readonly state: "running";
   readonly seq: number;
@@ -177,7 +176,6 @@ export interface Running extends Common, HasMessage {
   /** There certainly was no journal at its claim. */
   readonly fresh: boolean;
 }
-/** Its handler waits for an approval, an event or a child; it has no message until that comes, or its deadline. */
 export interface Waiting extends Common, News {
   readonly state: "waiting";
   /** The names of the signals that end it: any of them. */
@@ -187,27 +185,23 @@ export interface Waiting extends Common, News {
   /** When it goes on without one. */
   readonly dueAt?: Millis;
 }
-/** An effect began, and nobody knows whether it happened: only a person moves it on. */
 export interface InDoubt extends Common, News {
   readonly state: "in_doubt";
   readonly effect: string;
   /** Which try of it. */
   readonly tries: number;
 }
-/** Its handler returned, and its result is stored. Nothing moves it any more. */
 export interface Completed extends Common {
   readonly state: "completed";
   readonly result: Json;
   readonly expiresAt: Millis;
 }
-/** A dead letter: it can't be done, or was tried too often. A person may redrive it until it expires. */
 export interface Failed extends Common, News {
   readonly state: "failed";
   readonly error: TaskFailure;
   readonly raw?: RawMessage;
   readonly expiresAt: Millis;
 }
-/** Somebody cancelled it, and no effect of it is in doubt. Nothing moves it any more. */
 export interface Cancelled extends Common {
   readonly state: "cancelled";
   readonly expiresAt: Millis;
