@@ -94,6 +94,12 @@ test("the document and the app have the same routes", async () => {
   expect(s.operations.filter(({ path }) => !isApi(path))).toEqual([]);
 });
 
+/** What callers were told they can rely on changes on purpose only: `vitest run -u` takes a change over. */
+test("the document is the one that was published", async () => {
+  await using s = await stage();
+  expect(s.document).toMatchSnapshot();
+});
+
 test("no reference in the document leads nowhere", async () => {
   await using s = await stage();
   const references = [...JSON.stringify(s.document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, to]) => to);
