@@ -182,7 +182,7 @@ export const errorKinds = {
   scope_missing: {
     disposition: "fail",
     meaning: "An API token lacks the scope that a request needs.",
-    remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
+    remedy: "Use a token that has it: `pawl token create --help` lists the scopes.",
   },
   seal_key_unknown: {
     disposition: "fail",

@@ -20,7 +20,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 };
 
 /** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; "kind" shows no more of ours either. */
-export function failed(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
+export function problemOf(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
   if (!isPawlError(error)) {
     const stack = error instanceof Error ? error.stack : String(error);
     log("error", "function.unexpected", { stack });

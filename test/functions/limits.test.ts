@@ -7,7 +7,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { jsonSchemaOf } from "../../shared/tool.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
 import { createApp } from "../../shared/web/app.ts";
-import { rateLimiter } from "../../shared/web/limit.ts";
+import { rateLimiter } from "../../shared/web/rate-limit.ts";
 import { ALL } from "../support/http/api.ts";
 import { read, webStage } from "../support/http/web.ts";
 import { testNats } from "../support/servers/stores.ts";

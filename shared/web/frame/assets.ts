@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import type { Env } from "../authenticate.ts";
-import { guardHeaders } from "./headers.ts";
+import type { Env } from "../context.ts";
+import { securityHeaders } from "./headers.ts";
 import { script } from "./script.ts";
 import { style } from "./style.ts";
 
@@ -24,7 +24,7 @@ export function assetPath(name: string): string {
 export function addAssets(app: Hono<Env>): void {
   for (const [name, { type, text }] of Object.entries(assets))
     app.get(`/assets/${name}`, (c) => {
-      guardHeaders(c);
+      securityHeaders(c);
       c.header("cache-control", "public, max-age=86400");
       c.header("content-type", `${type}; charset=utf-8`);
       return c.body(text);

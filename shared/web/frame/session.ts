@@ -1,6 +1,6 @@
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { sha256 } from "../../values/json.ts";
-import type { Request } from "../authenticate.ts";
+import type { Request } from "../context.ts";
 
 /** A working day. The token itself lives until it is revoked; it is looked up at every request. */
 const MAX_AGE = 12 * 60 * 60;

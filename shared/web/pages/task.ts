@@ -5,9 +5,10 @@ import { lost } from "../../journal/ledger.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
-import { type Env, taskFor } from "../authenticate.ts";
+import { hasScope, taskFor } from "../authorize.ts";
+import type { Env } from "../context.ts";
 import { doneNotice, taskForms } from "../frame/forms.ts";
-import { show } from "../frame/layout.ts";
+import { renderPage } from "../frame/layout.ts";
 import { formKey, sessionToken } from "../frame/session.ts";
 import {
   ago,
@@ -37,7 +38,7 @@ export function addTaskPage(ui: Hono<Env>): void {
     const main = html`<p class="crumb"><a href="/ui/tasks?agent=${encodeURIComponent(task.agent)}">${task.agent}</a></p>
 <h1><code>${task.id}</code> ${badge(task.state)}</h1>
 <div id="standing">${standing(task, now)}</div>
-${token.scopes.includes("operate") && taskForms(task, key)}
+${hasScope(token, "operate") && taskForms(task, key)}
 ${task.state === "completed" && part("result", "Result", block(task.result, "Result"))}
 ${part("story", "Timeline", timeline(task, journal))}
 ${part("input", "Input", block(task.input, "Input"))}
@@ -49,7 +50,7 @@ ${part("facts", "Facts", facts(task))}`;
     const after = `${stamp}.${journal?.head.count ?? 0}`;
     const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
     const says = `Task ${task.id} is ${stateNames[task.state]}`;
-    return show(c, {
+    return renderPage(c, {
       title: `${task.id} is ${stateNames[task.state]}`,
       main,
       at: "/ui/tasks",

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { states } from "../task/table.ts";
+import { states } from "../../task/table.ts";
 
 const state = z.enum(states as [string, ...string[]]);
 const count = z.int().min(0);
@@ -18,7 +18,7 @@ const summary = z.looseObject({
 });
 
 /** What requests are answered with: only the OpenAPI document says it, and a test asks every route whether it is so. */
-export const answers = {
+export const responses = {
   health: z.object({ ok: z.literal(true) }),
   submitted: z.object({
     id: z.string(),

@@ -1,9 +1,9 @@
-import type { Hono } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
-import { type Followed, follow } from "../dispatch/follow.ts";
-import { messageOf } from "../errors/errors.ts";
-import { type Env, need, type Request, taskFor } from "./authenticate.ts";
-import { problem } from "./problem.ts";
+import { type Followed, follow } from "../../dispatch/follow.ts";
+import { messageOf } from "../../errors/errors.ts";
+import type { Task } from "../../task/document.ts";
+import type { Request } from "../context.ts";
+import { problem } from "../problem.ts";
 
 /** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
@@ -14,15 +14,11 @@ const open = new Map<string, number>();
 /** What a model or an author wrote is shown up to here. */
 const VALUE_SHOWN = 4_000;
 
-/** What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. */
-export function addLive(app: Hono<Env>): void {
-  app.get("/v1/tasks/:id/events", (c) => taskEvents(c));
-}
-
-/** `seen`: the last event that is known already, for a browser, whose first request can't have the header. */
-export async function taskEvents(c: Request, seen?: string): Promise<Response> {
-  need(c.var.token, "read");
-  const { id } = await taskFor(c.var, c.req.param("id") ?? "");
+/**
+ * What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. `seen`: the last event
+ * that is known already, for a browser, whose first request can't have the header.
+ */
+export function taskEvents(c: Request, { id }: Task, seen?: string): Response {
   const { deps } = c.var;
   const after = c.req.header("last-event-id") ?? seen;
   return eventStream(c, { task: id }, async (stream, signal) => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { LABEL_LIMIT, MOST_LABELS } from "../task/envelope.ts";
-import { isEventName } from "../task/signals.ts";
-import { states } from "../task/table.ts";
+import { LABEL_LIMIT, MOST_LABELS } from "../../task/envelope.ts";
+import { isEventName } from "../../task/signals.ts";
+import { states } from "../../task/table.ts";
 
 const label = z.string().max(LABEL_LIMIT);
 /** Not of the forms that Pawl makes up itself, for keys, children and strays: those would be taken from others. */
