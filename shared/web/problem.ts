@@ -24,11 +24,7 @@ export function problemOf(error: unknown, log: Log, shown: "whole" | "kind" = "w
   if (!isPawlError(error)) {
     const stack = error instanceof Error ? error.stack : String(error);
     log("error", "function.unexpected", { stack });
-    return problem(
-      500,
-      "unexpected",
-      "Something went wrong that Pawl has no word for. See the function's log",
-    );
+    return problem(500, "unexpected", "An unexpected error. See the function's log");
   }
   const { disposition, meaning, remedy } = errorKinds[error.code];
   const status = STATUS[error.code] ?? (disposition === "retry" ? 503 : 500);

@@ -14,5 +14,5 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown, what: string):
   const issues = checked.error.issues.slice(0, 5).map(({ path, message }) => {
     return path.length > 0 ? `${path.map(String).join(".")}: ${message}` : message;
   });
-  throw new PawlError("input_invalid", `${what} is not as it should be. ${issues.join("; ")}`);
+  throw new PawlError("input_invalid", `${what} is not valid. ${issues.join("; ")}`);
 }

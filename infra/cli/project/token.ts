@@ -12,7 +12,7 @@ export function addToken(program: Command, config: () => Config): void {
 
   tokens
     .command("revoke")
-    .description("make a token worthless")
+    .description("revoke a token: it is refused from now on")
     .argument("<token>", "the token, or - to read it from standard input")
     .option("--json", "answer in JSON")
     .addHelpText("after", "\nExample:\n  pawl token revoke - < token.txt")
@@ -20,7 +20,7 @@ export function addToken(program: Command, config: () => Config): void {
       const text = given === "-" ? readFileSync(0, "utf8").trim() : given;
       await using deps = await wire(config(), logger(json));
       if (!(await revokeToken(deps.store, text)))
-        throw new PawlError("input_invalid", "That is no token of this namespace");
+        throw new PawlError("input_invalid", "That is not a valid token of this namespace");
       if (json) sayJson({ revoked: true });
       else say("revoked");
     });

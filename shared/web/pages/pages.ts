@@ -32,7 +32,7 @@ export function addPages(app: Hono<Env>, agents: readonly WebAgent[], authentica
     const { detail } = (await answer.json()) as { detail: string };
     const wait = answer.headers.get("retry-after");
     if (wait !== null) c.header("retry-after", wait);
-    const title = answer.status === 404 ? "Not found" : answer.status < 500 ? "Not done" : "Out of order";
+    const title = answer.status === 404 ? "Not found" : answer.status < 500 ? "Not done" : "Server error";
     return renderError(c, answer.status as Status, title, detail);
   });
 
@@ -55,10 +55,9 @@ export function addPages(app: Hono<Env>, agents: readonly WebAgent[], authentica
       renderPage(c, { title: "Sign in", main: loginForm(why), status, says: why });
     const authenticated = await authenticate(text, c.env);
     if (authenticated.kind === "slower") return tooMany(c, authenticated.seconds);
-    if (authenticated.kind === "refused")
-      return again("This is no token that is known here, or it was revoked.", 401);
+    if (authenticated.kind === "refused") return again("This is not a valid token, or it was revoked.", 401);
     if (!hasScope(authenticated.token, "read"))
-      return again("The token lacks the scope read, so there is nothing it could look at.", 403);
+      return again("The token lacks the scope read, which the dashboard needs.", 403);
     startSession(c, text as string);
     return c.redirect("/ui", 303);
   });
@@ -78,7 +77,7 @@ export function addPages(app: Hono<Env>, agents: readonly WebAgent[], authentica
   });
   ui.on("POST", "*", async (c, next) => {
     if (!(await isFormKey((await formFields(c)).get("key"), sessionToken(c) ?? "")))
-      return renderError(c, 403, "Not done", "The form is not of this session. Load the page again.");
+      return renderError(c, 403, "Not done", "The form belongs to another session. Load the page again.");
     await next();
   });
   ui.post("/logout", (c) => {

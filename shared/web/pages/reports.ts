@@ -72,5 +72,8 @@ ${
 function checkReports(c: Request): void {
   requireScope(c.var.token, "operate");
   if (!seesReports(c.var.token))
-    throw new PawlError("scope_missing", "The token is for some agents only, and reports are about all");
+    throw new PawlError(
+      "scope_missing",
+      "The token is limited to some agents, and reports are about all of them",
+    );
 }

@@ -88,7 +88,7 @@ function stands(task: Task, now: Millis): Html | string {
       return failure(task.error);
     case "completed":
     case "cancelled":
-      return html`<p class="lead">It is over since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
+      return html`<p class="lead">It ended at ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
     default:
       return task satisfies never;
   }
@@ -141,7 +141,7 @@ function facts(task: Task): Html {
     ["Dispatches", number(task.dispatches)],
     ["Fence", number(task.fence)],
     ["Duplicates stopped", number(duplicates + task.redeliveriesSkipped)],
-    ["Forgotten", "expiresAt" in task && time(task.expiresAt)],
+    ["Expires", "expiresAt" in task && time(task.expiresAt)],
   ];
   const settled = task.settled.map(
     ({
@@ -156,7 +156,7 @@ function facts(task: Task): Html {
   return html`<dl class="facts">${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${
   settled.length > 0 &&
-  html`<details id="settled"><summary>Sequences that carried it, and what became of each</summary>
+  html`<details id="settled"><summary>Its messages by stream sequence, and what became of each</summary>
 ${table("sequences", "Sequences", heads("Queue|Sequence>|Dispatch>|Outcome|At"), settled)}</details>`
 }`;
 }

@@ -51,7 +51,7 @@ ${!only && select("state", "State", states, state)}
 ${
   rows.length > 0
     ? table("tasks", title, heads(only === "failed" ? FAILED : ANY), rows)
-    : html`<p class="empty">${page.cursor ? "None among those that were looked at. Older ones may be there." : "None."}</p>`
+    : html`<p class="empty">${page.cursor ? "None among the tasks read so far. Older ones may match." : "None."}</p>`
 }
 <p class="paging">${cursor && html`<a href="/ui${path}?${first(next)}">Newest</a>`}
 ${page.cursor && html`<a rel="next" href="/ui${path}?${next.toString()}">Older</a>`}</p>`;
