@@ -14,7 +14,7 @@ export interface AppOptions {
 export function createApp({ agents }: AppOptions): Hono<Env> {
   const app = new Hono<Env>();
   const authenticate = authenticator();
-  // Without a token that is known, what is wrong with the settings or the servers is not for its holder.
+  // Without a valid token, a caller is not told what is wrong with the settings or the servers.
   app.onError((error, c) => problemOf(error, c.env.log, c.get("token") ? "whole" : "kind"));
   app.notFound((c) => problem(404, "not_found", `There is no ${c.req.path} here`));
 
@@ -23,7 +23,7 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
     const isAllowed = corsOrigin !== undefined && c.req.header("origin") === corsOrigin;
     if (isAllowed && c.req.method === "OPTIONS") c.res = c.body(null, 204);
     else await next();
-    // Afterwards, for problems are answers of their own.
+    // After the handler, since problems are responses of their own.
     if (corsOrigin !== undefined) c.header("vary", "origin", { append: true });
     if (!isAllowed) return;
     c.header("access-control-allow-origin", corsOrigin);

@@ -3,7 +3,7 @@ import type { Bindings } from "./context.ts";
 import { DEFAULT_RATE, rateLimiter } from "./rate-limit.ts";
 import { findToken, isTokenLike, type Token } from "./tokens.ts";
 
-/** What becomes of a request by its token, however that was sent. */
+/** Whether a request's token is valid, whether it came as a header or as a cookie. "slower": over the rate limit. */
 export type Authenticated =
   | { readonly kind: "authenticated"; readonly deps: Deps; readonly token: Token }
   | { readonly kind: "refused" }
@@ -18,7 +18,7 @@ export type Authenticate = (
 export function authenticator(): Authenticate {
   const tooMany = rateLimiter();
   return async (text, env) => {
-    // What can't be a token is not worth a connection.
+    // Text that can't be a token is refused without opening a connection.
     if (text === undefined || !isTokenLike(text)) return { kind: "refused" };
     const perMinute = env.rateLimit ?? DEFAULT_RATE;
     const wait = tooMany(text, perMinute);
@@ -26,7 +26,7 @@ export function authenticator(): Authenticate {
     const deps = await env.open();
     const token = await findToken(deps.store, text);
     if (token) return { kind: "authenticated", deps, token };
-    // Guesses, of however many tokens, are counted together.
+    // Requests with unknown tokens are counted together, however many tokens were guessed.
     const guessed = tooMany("unknown", perMinute);
     return guessed > 0 ? { kind: "slower", seconds: guessed } : { kind: "refused" };
   };

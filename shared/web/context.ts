@@ -20,7 +20,7 @@ export interface Bindings {
   readonly corsOrigin?: string;
   /** Requests that one token may make in a minute. */
   readonly rateLimit?: number;
-  /** What was opened stays open until then: for answers that take their time. */
+  /** Keeps the connections of this request open until then: for event streams, which outlive the handler. */
   keep?(until: Promise<unknown>): void;
 }
 

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { PawlError } from "../errors/errors.ts";
 import { parseJson } from "../values/json.ts";
 
-/** A request's body; none is {}. */
+/** A request's body as JSON; an empty body is {}. */
 export async function readBody(request: globalThis.Request): Promise<unknown> {
   const text = await request.text();
   return text === "" ? {} : parseJson(text, "The body");

@@ -103,7 +103,9 @@ describe("the environment", () => {
   });
 
   test("knows its own variables, and says which is none of them", () => {
-    expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow("PAWL_ACKWAIT is not a setting of Pawl");
+    expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow(
+      "PAWL_ACKWAIT is not a setting of Pawl",
+    );
   });
 
   test("is read whole", () => {

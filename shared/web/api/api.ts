@@ -7,7 +7,7 @@ import { answer } from "./route.ts";
 import { routes } from "./routes.ts";
 import { inputCheck } from "./tasks.ts";
 
-/** Everything but the input, which has its own limit. */
+/** Bytes of a body beside the task's input, which has its own limit. */
 const BODY_ROOM = 64 * 1024;
 
 /** The API: every route of the list, behind its token. */

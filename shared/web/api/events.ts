@@ -5,13 +5,13 @@ import type { Task } from "../../task/document.ts";
 import type { Request } from "../context.ts";
 import { problem } from "../problem.ts";
 
-/** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */
+/** A stream ends after this time, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
 const PING_EVERY = 15_000;
 /** Streams of one token at once, of one instance: each holds a connection and reads the store. */
 const MOST_OPEN = 20;
 const open = new Map<string, number>();
-/** What a model or an author wrote is shown up to here. */
+/** Characters of a journaled value that an event carries. */
 const VALUE_SHOWN = 4_000;
 
 /**
@@ -33,7 +33,7 @@ export function eventStream(
   what: Record<string, string>,
   work: (stream: SSEStreamingApi, signal: AbortSignal) => Promise<void>,
 ): Response {
-  // Asked for its headers only, there is nobody to tell.
+  // A HEAD request gets the headers, and no stream.
   if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
   const { owner, createdAt } = c.var.token;
   const whose = `${owner} ${createdAt}`;
@@ -50,7 +50,7 @@ export function eventStream(
     const end = new AbortController();
     stream.onAbort(() => end.abort());
     const signal = AbortSignal.any([end.signal, AbortSignal.timeout(LONGEST)]);
-    // Or a write to somebody who does not read would never return.
+    // Otherwise a write to a reader that does not read would never return.
     signal.addEventListener("abort", () => stream.abort());
     const ping = setInterval(() => void stream.write(": still here\n\n").catch(() => {}), PING_EVERY);
     try {

@@ -17,7 +17,7 @@ const summary = z.looseObject({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-/** What requests are answered with: only the OpenAPI document says it, and a test asks every route whether it is so. */
+/** Schemas of the responses. They are in the OpenAPI document only; a test holds the answers of every route against them. */
 export const responses = {
   health: z.object({ ok: z.literal(true) }),
   submitted: z.object({

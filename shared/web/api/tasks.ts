@@ -27,7 +27,7 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
   const key = idempotencyKey(c.req.header("idempotency-key"), body.id);
   const { owner } = token;
   const id = key === undefined ? body.id : `k-${(await sha256(`${owner}\n${key}`)).slice(0, 40)}`;
-  // The owner is part of it: the same words of another are another request.
+  // The owner is part of the hash: the same body of another owner is another request.
   const requestHash = await sha256(canonicalJson({ owner, body: body as unknown as Json }));
   const submitted = await submit(deps, {
     agent: agent.name,
@@ -41,7 +41,7 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
     meta: { owner, requestHash, ...(body.labels && { labels: body.labels }) },
   }).catch((error: unknown) => {
     if (!isPawlError(error, "id_conflict")) throw error;
-    // Whose work it is, and of which agent, is not said: it may be another owner's.
+    // The answer does not say whose task has the id, nor of which agent: it may be another owner's.
     if (key === undefined)
       return problem(409, "id_conflict", "The id belongs to other work. Use another one");
     return problem(422, "idempotency_key_reused", "The key was used for another request. Use another one");
@@ -76,7 +76,7 @@ export async function listTasks({ deps, token }: Env["Variables"], query: ListQu
   );
 }
 
-/** Without what can't be read: nobody knows whose it is. */
+/** A page without the documents that can't be read: nobody knows whose they are. */
 function summaries({ tasks, cursor }: TaskPage): JsonObject {
   return { tasks: tasks.map(summary), ...(cursor !== undefined && { cursor }) };
 }

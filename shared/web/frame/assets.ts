@@ -4,7 +4,7 @@ import { securityHeaders } from "./headers.ts";
 import { script } from "./script.ts";
 import { style } from "./style.ts";
 
-/** A catch on the tooth of a ratchet. */
+/** The icon: a pawl on the tooth of a ratchet. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/><path d="M5 18h3v-4h4v-4h4V6h3" fill="none" stroke="#fff" stroke-width="2" stroke-linejoin="round"/><path d="M6 6l6 2-2 4z" fill="#fff"/></svg>`;
 
 const assets: Readonly<Record<string, { readonly type: string; readonly text: string }>> = {
@@ -13,7 +13,7 @@ const assets: Readonly<Record<string, { readonly type: string; readonly text: st
   "pawl.svg": { type: "image/svg+xml", text: icon },
 };
 
-/** They are kept by browsers, so one that changes gets another address. */
+/** Browsers cache assets, so an asset that changes gets another address. */
 export function assetPath(name: string): string {
   const { text = "" } = assets[name] ?? {};
   let hash = 0;

@@ -113,7 +113,7 @@ const DONE = {
 } as const;
 export type Done = keyof typeof DONE;
 
-/** Only ever one of our own sentences, whatever the address says. */
+/** The notice named by the page's address: one of the sentences above, never text from the address itself. */
 export function doneNotice(done: string | undefined): string | undefined {
   return Object.hasOwn(DONE, done ?? "") ? DONE[done as Done] : undefined;
 }

@@ -10,5 +10,5 @@ export function securityHeaders(c: Request, policy = POLICY): void {
   c.header("referrer-policy", "no-referrer");
 }
 
-/** For the one page that shows another document, which is ours too. */
+/** For the page that shows a report in a frame. */
 export const FRAMING = `${POLICY}; frame-src 'self'`;

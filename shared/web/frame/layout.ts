@@ -13,11 +13,11 @@ export interface Page {
   readonly main: Html;
   /** The entry of the menu that it belongs to. */
   readonly at?: string;
-  /** Where it hears that it has changed. */
+  /** The address of the event stream that says when the page has changed. */
   readonly live?: string | undefined;
-  /** Made from what was known a while ago: in so many milliseconds it can be made anew. */
+  /** For a page made from cached data: in how many milliseconds it can be made from fresh data. */
   readonly again?: number | undefined;
-  /** What is told to those who don't see it change: whenever this differs from before. */
+  /** What screen readers announce, whenever it differs from before. */
   readonly says?: string | undefined;
   /** What has just been done. */
   readonly notice?: string | undefined;

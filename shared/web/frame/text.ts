@@ -19,13 +19,13 @@ export function visible(text: string): string {
     .replace(hidden, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** One line of it, cut short. */
+/** Text as one line, cut to a length. */
 export function line(text: string, most = 200): string {
   const cut = text.length > most ? `${text.slice(0, most)}…` : text;
   return visible(cut).replaceAll(/\s+/g, " ");
 }
 
-/** A text or value of unknown make as a block: text only, and bounded. */
+/** Any text or JSON value as a block: escaped, and cut to a length. */
 export function block(value: unknown, label: string, most = MOST_SHOWN): Html {
   const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "undefined");
   const isCut = text.length > most;
@@ -63,7 +63,7 @@ export const stateNames: Readonly<Record<State, string>> = {
   cancelled: "cancelled",
 };
 
-/** The word says it; the colour only repeats it. */
+/** A state as a badge: its word says the state, its colour only repeats it. */
 export const badge = (state: State): Html => html`<span class="badge ${state}">${stateNames[state]}</span>`;
 
 export const taskPath = (id: string): string => `/ui/tasks/${encodeURIComponent(id)}`;

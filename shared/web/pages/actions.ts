@@ -38,7 +38,7 @@ export function addActions(ui: Hono<Env>): void {
       const isCurrent = question === questionOf(task);
       const asked = { deps: c.var.deps, task, form, by: c.var.token.owner, question, isCurrent };
       const done = await act(asked).catch((error: unknown) => {
-        // Somebody was faster, between the look and the write.
+        // Somebody else answered between the read and the write.
         if (isPawlError(error, "question_moved")) return "moved" as const;
         throw error;
       });
@@ -57,13 +57,13 @@ const acts: Readonly<Record<string, Act>> = {
     const done: Done = said.approved ? "approved" : "rejected";
     const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
     if (isCurrent && isAsked) await signal(deps, task.id, name, value, question);
-    // A second click on the same button is no mistake; but what it asks now is another question.
+    // A second click on the same button is fine, unless the task asks another question by now.
     else if (isAsked || !isSaid(task, name, value)) return "moved";
     return done;
   },
 
   cancel: async ({ deps, task, isCurrent }) => {
-    // In doubt by now: what a cancel means then, the form did not say.
+    // The task came in doubt since the form was made, which did not say what a cancel means then.
     if (task.state === "in_doubt" && !isCurrent) return "moved";
     await cancel(deps, task.id);
     return "cancel";

@@ -1,10 +1,10 @@
-/** What took a tenth of a second is asked again after a second; what took one, after ten. */
+/** A value that took a second to get is kept for ten. */
 const REST = 10;
 const MOST_KEYS = 50;
 
 export interface Cached<T> {
   readonly value: T;
-  /** It was known before: in so many milliseconds it can be asked for again. */
+  /** Set where the value came from the cache: in how many milliseconds it expires. */
   readonly again?: number;
 }
 

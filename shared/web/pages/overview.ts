@@ -23,10 +23,10 @@ import {
 } from "../frame/text.ts";
 import { cached } from "./cache.ts";
 
-/** Of each state so many are counted, and then it is "more than". */
+/** Tasks of a state are counted up to here, and shown as "20+" beyond. */
 const COUNTED = 20;
 const LISTED = 10;
-/** Of these the spending of today is added up. */
+/** Today's spending is added up over this many of the newest tasks. */
 const NEWEST = 100;
 
 const WATCHED = ["running", "waiting", "in_doubt", "failed"] as const;
@@ -38,7 +38,7 @@ interface Brief {
   readonly agent: string;
   readonly state: State;
   readonly changedAt: Millis;
-  /** Since when it is as it is: when its handler was started, or its message taken. */
+  /** When its handler was started or its message taken, while it runs; when it changed last otherwise. */
   readonly since: Millis;
   /** What it asks for, or who runs it. */
   readonly about: string;

@@ -14,7 +14,7 @@ import { day, type Html, heads, line, table } from "../frame/text.ts";
 const REPORT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
-/** With every kind of finding in it, it is a paragraph. */
+/** Characters of a verdict that are shown: one with every kind of finding is a paragraph. */
 const LONGEST_VERDICT = 2_000;
 
 /** The word says it; the colour, which is that of a state, only repeats it. */

@@ -45,7 +45,7 @@ ${part("input", "Input", block(task.input, "Input"))}
 ${task.state === "failed" && task.raw && part("raw", "Message", message(task.raw))}
 ${part("cost", "Cost", costs(task, journal))}
 ${part("facts", "Facts", facts(task))}`;
-    // What happens after this is news.
+    // Events after this one make the page reload itself.
     const { stamp } = task.history.at(-1) ?? {};
     const after = `${stamp}.${journal?.head.count ?? 0}`;
     const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
@@ -61,7 +61,7 @@ ${part("facts", "Facts", facts(task))}`;
   });
 }
 
-/** The one thing to know about the state that it is in. */
+/** The sentence on top of the page: what the task's state means for this task. */
 function standing(task: Task, now: Millis): Html {
   const asked =
     task.cancelRequested &&
