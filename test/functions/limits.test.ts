@@ -247,7 +247,7 @@ describe("settings", () => {
     [{ PAWL_RATE_LIMIT: "-1" }, /PAWL_RATE_LIMIT is "-1"/],
     [{ PAWL_RATE_LIMIT: "1.5" }, /PAWL_RATE_LIMIT is "1.5"/],
     [{ PAWL_RATE_LIMIT: "many" }, /PAWL_RATE_LIMIT is "many"/],
-    [{ PAWL_RATE_LIMITS: "1" }, /PAWL_RATE_LIMITS is no setting of Pawl's/],
+    [{ PAWL_RATE_LIMITS: "1" }, /PAWL_RATE_LIMITS is not a setting of Pawl/],
   ])("that are wrong are named: %j", (wrong, message) => {
     const refused = () => configFrom({ ...env, ...wrong });
     expect(refused).toThrow(
