@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
+import { lost } from "../../journal/budget.ts";
 import type { Cost } from "../../journal/cost.ts";
-import { lost } from "../../journal/ledger.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
-import { isFinal } from "../../task/table.ts";
+import { isFinal, stateFacts } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
 import { hasScope, taskFor } from "../authorize.ts";
 import type { Env } from "../context.ts";
@@ -19,7 +19,7 @@ import {
   line,
   number,
   part,
-  stateNames,
+  stateName,
   table,
   taskPath,
   time,
@@ -49,9 +49,9 @@ ${part("facts", "Facts", facts(task))}`;
     const { stamp } = task.history.at(-1) ?? {};
     const after = `${stamp}.${journal?.head.count ?? 0}`;
     const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
-    const says = `Task ${task.id} is ${stateNames[task.state]}`;
+    const says = `Task ${task.id} is ${stateName(task.state)}`;
     return renderPage(c, {
-      title: `${task.id} is ${stateNames[task.state]}`,
+      title: `${task.id} is ${stateName(task.state)}`,
       main,
       at: "/ui/tasks",
       live,
@@ -86,11 +86,10 @@ function stands(task: Task, now: Millis): Html | string {
       return html`<p class="lead">The effect <code>${line(task.effect)}</code> began, and nobody knows whether it happened.</p>`;
     case "failed":
       return failure(task.error);
-    case "completed":
-    case "cancelled":
-      return html`<p class="lead">It ended at ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
-    default:
-      return task satisfies never;
+    default: {
+      const is = isFinal(task) ? "ended at" : `is ${stateFacts[task.state].name} since`;
+      return html`<p class="lead">It ${is} ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
+    }
   }
 }
 
