@@ -2,7 +2,7 @@ import { agents } from "pawl:agents";
 import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { createApp } from "../shared/web/app.ts";
-import { failed } from "../shared/web/problem.ts";
+import { problemOf } from "../shared/web/problem.ts";
 import { type Config, configFrom, type Env } from "./wiring/config.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import { logOf } from "./wiring/log.ts";
@@ -34,6 +34,6 @@ export async function answerApi(
     await opened?.then(({ meter }) => meter.flush()).catch(() => {});
     return answer;
   } catch (error) {
-    return failed(error, log);
+    return problemOf(error, log);
   }
 }

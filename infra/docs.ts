@@ -17,6 +17,8 @@ import {
 } from "../shared/settings/settings.ts";
 import { type Birth, births, stateFacts, type Transition, transitions } from "../shared/task/table.ts";
 import { showDuration } from "../shared/values/duration.ts";
+import { routes } from "../shared/web/api/routes.ts";
+import { scopes } from "../shared/web/scopes.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
 const beginnings = Object.entries(births) as [string, Birth][];
@@ -120,6 +122,24 @@ function counted(): string {
   );
 }
 
+function tokenScopes(): string {
+  return table(
+    ["scope", "allows"],
+    Object.entries(scopes).map(([name, { allows }]) => [`\`${name}\``, allows]),
+  );
+}
+
+function requests(): string {
+  return table(
+    ["request", "scope", "does"],
+    routes.map(({ method, path, scope, query, docs }) => {
+      const named = Object.keys(query?.shape ?? {}).map((name) => `${name}=`);
+      const asked = named.length > 0 ? `?${named.join("&")}` : "";
+      return [`\`${method.toUpperCase()} ${path}${asked}\``, scope, docs];
+    }),
+  );
+}
+
 function findings(): string {
   const severity = { broken: "a promise did not hold", look: "somebody has to look", note: "good to know" };
   const nature = { standing: "as it stands", happened: "as it happened" };
@@ -168,7 +188,7 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/architecture.md": { retries },
   "docs/errors.md": { errors },
   "docs/settings.md": { variables, times, checks },
-  "docs/api.md": { counters: counted },
+  "docs/api.md": { scopes: tokenScopes, requests, counters: counted },
   "docs/operator.md": { findings, fields },
 };
 

@@ -67,7 +67,7 @@ export function configFrom(env: Env): Config {
   };
   for (const name of Object.keys(env)) {
     if (!name.startsWith("PAWL_") || name in settingVariables || OTHERS.test(name)) continue;
-    problems.push(`${name} is no setting of Pawl's. Check its spelling against docs/settings.md`);
+    problems.push(`${name} is not a setting of Pawl. Check its spelling against docs/settings.md`);
   }
   const settings = attempt(() => settingsFrom(env));
   const nats = attempt(() => natsFrom(env));
@@ -171,7 +171,7 @@ function natsFrom(env: Env): Config["nats"] {
     );
   }
   if (!URL.canParse(NATS_URL)) {
-    throw invalid(`NATS_URL is ${JSON.stringify(shown)}, which is no address`);
+    throw invalid(`NATS_URL is ${JSON.stringify(shown)}, which is not a valid address`);
   }
   if (NATS_CREDS && (NATS_USER || NATS_PASSWORD)) {
     throw invalid(

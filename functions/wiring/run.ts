@@ -1,7 +1,7 @@
 import { isPawlError, messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Deps, Invocation } from "../../shared/ports/deps.ts";
 import type { Log } from "../../shared/ports/log.ts";
-import { failed, problem } from "../../shared/web/problem.ts";
+import { problem, problemOf } from "../../shared/web/problem.ts";
 import { type Config, configFrom, type Env } from "./config.ts";
 
 /** What a function does when it is woken, by cron or by POST /run. */
@@ -63,7 +63,7 @@ export async function answerRun(request: Request, env: Env, log: Log, platform: 
     const limitMs = config.timeLimit ?? platform.timeLimit;
     return Response.json(await platform.work(config, limitMs));
   } catch (error) {
-    return failed(error, log);
+    return problemOf(error, log);
   }
 }
 

@@ -15,13 +15,13 @@ export const authorErrors = {
   attempts_exhausted: {
     disposition: "fail",
     meaning: "The handler failed as often as `limits.attempts` allows.",
-    remedy: "The last error is in the dead letter. Mend its cause, then `pawl dlq redrive` it.",
+    remedy: "The last error is in the dead letter. Fix its cause, then `pawl dlq redrive` it.",
   },
   execution_over: {
     disposition: "abandon",
     meaning:
-      "A signal's reason: the execution that it belonged to has ended, is suspended, or has failed in another call.",
-    remedy: "End what still runs. Work that must be seen through beside a wait belongs in a step.",
+      "The reason of an abort signal: the execution that it belonged to has ended, is suspended, or has failed in another call.",
+    remedy: "End what still runs. Work that must finish while the task waits belongs in a step.",
   },
   budget_exceeded: {
     disposition: "fail",
@@ -46,7 +46,7 @@ export const authorErrors = {
   fatal: {
     disposition: "fail",
     meaning: "The handler threw `Fatal`: trying again would not help.",
-    remedy: "Read the message, mend its cause, then `pawl dlq redrive` it.",
+    remedy: "Read the message, fix its cause, then `pawl dlq redrive` it.",
   },
   handler_failed: {
     disposition: "retry",
@@ -55,15 +55,15 @@ export const authorErrors = {
   },
   journal_full: {
     disposition: "fail",
-    meaning: "A task's journal has as many entries as one can have.",
+    meaning: "The task's journal has reached the largest number of entries.",
     remedy: "Do more in one step, or split the work into several tasks.",
   },
   journal_mismatch: {
     disposition: "fail",
     meaning:
-      "The handler does not make the calls that its task's journal has: it was changed while the task was under way, or is not the same on every run.",
+      "The handler's calls differ from those in the task's journal: it was changed while the task was under way, or is not the same on every run.",
     remedy:
-      "Raise the agent's `version` and keep the old calls for tasks of older ones (docs/author.md). In parallel, give each call a name of its own.",
+      "Raise the agent's `version` and keep the old calls for tasks of older versions (docs/author.md). In parallel, give each call a name of its own.",
   },
   model_context: {
     disposition: "fail",
@@ -82,8 +82,8 @@ export const authorErrors = {
   },
   model_truncated: {
     disposition: "fail",
-    meaning: "The model's answer reached maxTokens and is not whole.",
-    remedy: "Raise maxTokens, or set onMaxTokens to return to take what there is.",
+    meaning: "The model's answer reached maxTokens and is incomplete.",
+    remedy: "Raise maxTokens, or set onMaxTokens to `return` to accept it as it is.",
   },
   model_turns: {
     disposition: "fail",
@@ -112,7 +112,7 @@ export const authorErrors = {
   },
   signal_refused: {
     disposition: "fail",
-    meaning: "A task has as many signals as its document keeps.",
+    meaning: "The task already has the largest number of signals that its document keeps.",
     remedy: "Send events to a task that consumes them, or fewer of them.",
   },
   step_too_large: {

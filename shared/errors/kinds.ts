@@ -72,15 +72,15 @@ export const errorKinds = {
   },
   document_refused: {
     disposition: "fail",
-    meaning: "The store does not take this document, whatever is tried.",
+    meaning: "The store refuses this document every time.",
     remedy: "This is a bug in Pawl: please report the message.",
   },
   document_altered: {
     disposition: "fail",
     meaning:
-      "A task's document is not as Pawl wrote it: it was changed, moved or copied by another hand. Nothing is run or written on its word; a message that carries it is kept as a dead letter of its own.",
+      "A task's document is not as Pawl wrote it: it was changed, moved or copied by something other than Pawl. Nothing is run or written because of it; a message that carries it is kept as a separate dead letter.",
     remedy:
-      "`pawl status <id>` shows it. Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`.",
+      "`pawl status <id>` shows it. Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it again: `pawl accept <id>`.",
   },
   document_too_large: {
     disposition: "fail",
@@ -89,16 +89,16 @@ export const errorKinds = {
   },
   document_unreadable: {
     disposition: "fail",
-    meaning: "What the store has under a task's id, or as its journal, is no document of Pawl's.",
+    meaning: "What the store has under a task's id, or as its journal, is not a document that Pawl can read.",
     remedy:
       "Find out who wrote it. Restore it from a backup, or remove it; the message names the id and what is wrong.",
   },
   journal_altered: {
     disposition: "fail",
     meaning:
-      "A task's journal, or a part of it, is not as Pawl wrote it. Its steps and effects can't be told from made-up ones, so nothing is run on its word.",
+      "A task's journal, or a part of it, is not as Pawl wrote it. Its steps and effects can't be trusted, so nothing is run from it.",
     remedy:
-      "Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`. `pawl redrive --from-scratch` runs the task without it.",
+      "Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it again: `pawl accept <id>`. `pawl redrive --from-scratch` runs the task without it.",
   },
   envelope_invalid: {
     disposition: "fail",
@@ -108,7 +108,7 @@ export const errorKinds = {
   },
   envelope_version: {
     disposition: "fail",
-    meaning: "A message's envelope is of a version that this runner does not speak.",
+    meaning: "A message's envelope has a version that this runner does not support.",
     remedy: "Deploy runners and publishers of one version. The bytes are in the dead letter.",
   },
   id_conflict: {
@@ -123,7 +123,7 @@ export const errorKinds = {
   },
   input_invalid: {
     disposition: "fail",
-    meaning: "The input is not what the agent's schema, or any task, accepts.",
+    meaning: "The input does not match the agent's schema, or no task can have it.",
     remedy: "Correct what the message names.",
   },
   input_too_large: {
@@ -133,14 +133,14 @@ export const errorKinds = {
   },
   lease_lost: {
     disposition: "abandon",
-    meaning: "This runner can no longer prove that the task is its own, so it stopped and wrote nothing.",
+    meaning: "This runner can no longer prove that it holds the task, so it stopped and wrote nothing.",
     remedy:
       "Nothing: the next delivery goes on. If it is frequent, look for frozen processes or a slow store.",
   },
   msg_id_taken: {
     disposition: "fail",
     meaning: "The Msg-Id given by the caller was used for another message inside the duplicate window.",
-    remedy: "Use another --msg-id, or none.",
+    remedy: "Use another --msg-id, or leave it out.",
   },
   queue_drift: {
     disposition: "fail",
@@ -160,43 +160,43 @@ export const errorKinds = {
   },
   question_moved: {
     disposition: "fail",
-    meaning: "What a person answered is not what the task asks by now: somebody else was faster.",
+    meaning: "The task no longer asks the question that was answered: somebody else answered first.",
     remedy: "Look at the task again, and answer what it asks now.",
   },
   period_expired: {
     disposition: "fail",
-    meaning: "A period that should be looked at again is older than the documents that are kept.",
+    meaning: "The period to look at again is older than the documents that are kept.",
     remedy:
       "Look at a later one: the message says from when. Reports of earlier weeks are kept: `pawl report --week 2026-W46`.",
   },
   redrive_refused: {
     disposition: "fail",
-    meaning: "A dead letter that is no task can't be redriven.",
+    meaning: "This dead letter is a message that is not a task, so it can't be redriven.",
     remedy: "Read its bytes with `pawl status --json`, and submit the work anew.",
   },
   report_unknown: {
     disposition: "fail",
     meaning: "There is no report of this week or month.",
-    remedy: "`pawl reconcile` makes one. The message lists those that there are.",
+    remedy: "`pawl reconcile` makes one. The message lists the reports that exist.",
   },
   scope_missing: {
     disposition: "fail",
     meaning: "An API token lacks the scope that a request needs.",
-    remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
+    remedy: "Use a token that has it: `pawl token create --help` lists the scopes.",
   },
   seal_key_unknown: {
     disposition: "fail",
     meaning:
-      "A task's document is sealed with a key that this function's PAWL_SEAL_KEY does not have: one of the two has the wrong keys, or somebody made the document up. Its message is put back for a function that has the key, twenty times at most; then it is kept as a dead letter of its own, and the document stays as it is.",
+      "A task's document is sealed with a key that this function's PAWL_SEAL_KEY does not have: one of the two has the wrong keys, or somebody forged the document. Its message is put back for a function that has the key, twenty times at most; then it is kept as a separate dead letter, and the document stays as it is.",
     remedy:
-      "Give all functions the same PAWL_SEAL_KEY. To change it, first add the new key after the old one everywhere, then put it first everywhere. If no function has the key: `pawl accept <id>` seals the document anew, once you know that it is right.",
+      "Give all functions the same PAWL_SEAL_KEY. To change it, first add the new key after the old one everywhere, then put it first everywhere. If no function has the key: `pawl accept <id>` seals the document again, once you know that it is right.",
   },
   server_too_old: {
     disposition: "retry",
     meaning:
-      "The nats-server is older than 2.10. Such a server confirms acks before they are on disk, so messages that were done come back after a crash.",
+      "The nats-server is older than 2.10. Such a server confirms acks before they are on disk, so messages of finished tasks come back after a crash.",
     remedy:
-      "Upgrade every nats-server of the cluster to 2.10 or newer. Nothing is asked of an older one; work goes on once a newer one is connected.",
+      "Upgrade every nats-server of the cluster to 2.10 or newer. Pawl does not use an older one; work goes on once a newer one is connected.",
   },
   setting_invalid: {
     disposition: "fail",
@@ -212,7 +212,7 @@ export const errorKinds = {
     disposition: "retry",
     meaning: "The store did not answer in time, so a write may or may not have happened.",
     remedy:
-      "Check the store. Tasks are held meanwhile, not run blind; a submit can be repeated with the same --id.",
+      "Check the store. Tasks are held meanwhile and not run; a submit can be repeated with the same --id.",
   },
   stores_differ: {
     disposition: "fail",
@@ -222,7 +222,7 @@ export const errorKinds = {
   },
   task_id_invalid: {
     disposition: "fail",
-    meaning: "A task's id can't be a subject token and a document id.",
+    meaning: "The task's id can't be used in a NATS subject or as a document's id.",
     remedy: "Use 1 to 128 of the characters A-Z a-z 0-9 _ - and not __ at both ends.",
   },
   task_unknown: {
@@ -232,7 +232,7 @@ export const errorKinds = {
   },
   unexpected: {
     disposition: "retry",
-    meaning: "Something went wrong that Pawl has no word for.",
+    meaning: "An error that Pawl did not expect.",
     remedy: "Read the stack. If it is Pawl's own, please report it.",
   },
   usage: {

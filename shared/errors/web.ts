@@ -9,7 +9,7 @@ export const webErrors = {
   },
   method_not_allowed: {
     disposition: "fail",
-    meaning: "The address is there, and takes another method.",
+    meaning: "The address exists, but does not take this method.",
     remedy: "Use the one that the answer's Allow header names.",
   },
   not_found: {
@@ -24,7 +24,7 @@ export const webErrors = {
   },
   unauthorised: {
     disposition: "fail",
-    meaning: "A request came without a token, or with one that is not known.",
+    meaning: "A request came without a token, or with one that is not valid.",
     remedy: "Send Authorization: Bearer <token>. `pawl token create` makes one.",
   },
   unhealthy: {

@@ -20,15 +20,11 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 };
 
 /** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; "kind" shows no more of ours either. */
-export function failed(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
+export function problemOf(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
   if (!isPawlError(error)) {
     const stack = error instanceof Error ? error.stack : String(error);
     log("error", "function.unexpected", { stack });
-    return problem(
-      500,
-      "unexpected",
-      "Something went wrong that Pawl has no word for. See the function's log",
-    );
+    return problem(500, "unexpected", "An unexpected error. See the function's log");
   }
   const { disposition, meaning, remedy } = errorKinds[error.code];
   const status = STATUS[error.code] ?? (disposition === "retry" ? 503 : 500);

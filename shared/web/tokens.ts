@@ -1,9 +1,7 @@
 import { PawlError } from "../errors/errors.ts";
 import type { TaskStore } from "../ports/store.ts";
 import { sha256 } from "../values/json.ts";
-
-export const SCOPES = ["submit", "read", "operate"] as const;
-export type Scope = (typeof SCOPES)[number];
+import type { Scope } from "./scopes.ts";
 
 /** What is known of a token. Itself is known to its holder only: the store has its hash. */
 export interface Token {

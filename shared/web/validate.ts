@@ -1,33 +1,18 @@
-import type { Deps } from "../ports/deps.ts";
-import type { Bindings } from "./authenticate.ts";
-import { DEFAULT_RATE, rateLimiter } from "./limit.ts";
-import { findToken, isTokenLike, type Token } from "./tokens.ts";
+import type * as z from "zod";
+import { PawlError } from "../errors/errors.ts";
+import { parseJson } from "../values/json.ts";
 
-/** What becomes of a request by its token, however that was sent. */
-export type Admitted =
-  | { readonly kind: "admitted"; readonly deps: Deps; readonly token: Token }
-  | { readonly kind: "refused" }
-  | { readonly kind: "slower"; readonly seconds: number };
+/** A request's body as JSON; an empty body is {}. */
+export async function readBody(request: globalThis.Request): Promise<unknown> {
+  const text = await request.text();
+  return text === "" ? {} : parseJson(text, "The body");
+}
 
-export type Admit = (
-  text: string | undefined,
-  env: Pick<Bindings, "open" | "rateLimit">,
-) => Promise<Admitted>;
-
-/** One per app: API and pages count the requests of a token together. */
-export function admission(): Admit {
-  const tooMany = rateLimiter();
-  return async (text, env) => {
-    // What can't be a token is not worth a connection.
-    if (text === undefined || !isTokenLike(text)) return { kind: "refused" };
-    const perMinute = env.rateLimit ?? DEFAULT_RATE;
-    const wait = tooMany(text, perMinute);
-    if (wait > 0) return { kind: "slower", seconds: wait };
-    const deps = await env.open();
-    const token = await findToken(deps.store, text);
-    if (token) return { kind: "admitted", deps, token };
-    // Guesses, of however many tokens, are counted together.
-    const guessed = tooMany("unknown", perMinute);
-    return guessed > 0 ? { kind: "slower", seconds: guessed } : { kind: "refused" };
-  };
+export function validate<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issues = checked.error.issues.slice(0, 5).map(({ path, message }) => {
+    return path.length > 0 ? `${path.map(String).join(".")}: ${message}` : message;
+  });
+  throw new PawlError("input_invalid", `${what} is not valid. ${issues.join("; ")}`);
 }

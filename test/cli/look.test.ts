@@ -278,13 +278,13 @@ test("used wrongly: 2; no such task, or one that is no dead letter: 1", async ()
     [["dlq", "show"], 2, /missing required argument 'id'/],
     [["dlq", "show", "a/b"], 2, /Task id "a\/b" can't be used/],
     [["dlq", "show", "nobody"], 1, /No task nobody in namespace/],
-    [["dlq", "show", "a"], 1, /Task a is dispatched: only what failed is a dead letter/],
+    [["dlq", "show", "a"], 1, /Task a is dispatched: only failed tasks are dead letters/],
     [["events"], 2, /missing required argument 'id'/],
     [["events", "a/b"], 2, /Task id "a\/b" can't be used/],
     [["events", "nobody"], 1, /no task nobody/],
     [["events", "nobody", "--follow", "--json"], 1, /"code":"task_unknown"/],
     [["agents", "seen"], 2, /too many arguments/],
-    [["top", "--every", "soon"], 2, /--every soon is no duration such as 2s/],
+    [["top", "--every", "soon"], 2, /--every soon is not a duration; write it like 2s/],
     [["top", "--every", "0s", "--json"], 2, /"code":"usage"/],
   ];
   for (const [args, code, says] of calls)

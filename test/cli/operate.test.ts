@@ -106,7 +106,7 @@ test("resolve: one of three, and only what is in doubt", async () => {
   for (const args of [[], ["--happened", "--fail"]])
     expect(await s.run("resolve", "t", ...args)).toMatchObject({
       code: 2,
-      text: expect.stringMatching(/Say one of/),
+      text: expect.stringMatching(/Choose one of/),
     });
   expect(await s.run("resolve", "t", "--happened", "--receipt", "[")).toMatchObject({ code: 2 });
   expect(await s.run("resolve", "t", "--happened", "--receipt", '{"url": "x"}')).toMatchObject({ code: 0 });
@@ -130,8 +130,8 @@ test("new: an agent and its test, once, under a name that is free", async () => 
     'import agent from "./fresh-one.ts"',
   );
   for (const [name, why] of [
-    ["fresh-one", /is there already/],
-    ["dispatch", /function of Pawl's own/],
+    ["fresh-one", /already exists/],
+    ["dispatch", /one of Pawl's functions/],
     ["No_Good", /name/],
   ] as const)
     expect(await s.run("new", name)).toMatchObject({ code: 2, text: expect.stringMatching(why) });

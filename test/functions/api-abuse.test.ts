@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { routes } from "../../shared/web/openapi.ts";
+import { routes } from "../../shared/web/api/routes.ts";
 import { revokeToken } from "../../shared/web/tokens.ts";
 import { ALL, apiStage } from "../support/http/api.ts";
 import { testNats } from "../support/servers/stores.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { errorKinds, PawlError } from "../../shared/errors/errors.ts";
-import { SCOPES, type Scope } from "../../shared/web/tokens.ts";
+import { type Scope, scopeNames } from "../../shared/web/scopes.ts";
 import { ALL } from "../support/http/api.ts";
 import { type Schema, valuesOf } from "../support/http/json-schema.ts";
 import { type Answer, type Asked, webStage } from "../support/http/web.ts";
@@ -89,9 +89,16 @@ test("the document and the app have the same routes", async () => {
     .filter(({ method, path }) => method !== "ALL" && isApi(path))
     .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
   const listed = s.operations.map(({ method, path }) => `${method} ${path}`);
-  expect(registered.toSorted()).toEqual(listed.toSorted());
+  // A route is registered once more for the check of its token.
+  expect([...new Set(registered)].toSorted()).toEqual(listed.toSorted());
   expect(listed.length).toBeGreaterThan(12);
   expect(s.operations.filter(({ path }) => !isApi(path))).toEqual([]);
+});
+
+/** What callers were told they can rely on changes on purpose only: `vitest run <this file> -u` takes a change over. */
+test("the document is the one that was published", async () => {
+  await using s = await stage();
+  expect(s.document).toMatchSnapshot();
 });
 
 test("no reference in the document leads nowhere", async () => {
@@ -124,7 +131,7 @@ test("every route but /health wants a token, and the scope that the document nam
     });
     const lacking = await s.token(
       "ann",
-      SCOPES.filter((scope) => !needed.bearer.includes(scope)),
+      scopeNames.filter((scope) => !needed.bearer.includes(scope)),
     );
     const answer = await s.check(one, { body, token: lacking });
     // A document of everyone's: any token will do.
@@ -134,6 +141,12 @@ test("every route but /health wants a token, and the scope that the document nam
     const allowed = await s.check(one, { body, token: enough });
     expect([401, 403], one.path).not.toContain(allowed.status);
   }
+});
+
+test("every scope is needed by some route", async () => {
+  await using s = await stage();
+  const needed = s.operations.flatMap(({ security }) => security.flatMap(({ bearer }) => bearer));
+  expect(new Set(needed)).toEqual(new Set(scopeNames));
 });
 
 test("what is asked for rightly is answered as the document says, also where there is no such task", async () => {
@@ -218,7 +231,7 @@ test("what the API refuses as malformed, the document does not allow", async () 
   }
 });
 
-test("a query that the document does not allow is refused, value by value", async () => {
+test("a parameter that the document does not allow is refused, value by value", async () => {
   await using s = await stage();
   let asked = 0;
   for (const one of s.operations) {
@@ -235,6 +248,15 @@ test("a query that the document does not allow is refused, value by value", asyn
     }
   }
   expect(asked).toBe(4 + 3 + 2);
+  const approval = s.operations.find(({ path }) => path.endsWith("/{name}")) as Operation;
+  const { schema } = approval.parameters.find(({ name }) => name === "name") as Operation["parameters"][0];
+  for (const [name, status] of [
+    ["x".repeat(Number(schema.maxLength)), 409],
+    ["x".repeat(Number(schema.maxLength) + 1), 422],
+  ] as const) {
+    const path = placed(approval).replace("/go", `/${name}`);
+    expect((await s.check(approval, { token: s.all, body: { approved: true } }, path)).status).toBe(status);
+  }
 });
 
 test("what is not there is problem details too, whatever the method", async () => {

@@ -7,7 +7,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { jsonSchemaOf } from "../../shared/tool.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
 import { createApp } from "../../shared/web/app.ts";
-import { rateLimiter } from "../../shared/web/limit.ts";
+import { rateLimiter } from "../../shared/web/rate-limit.ts";
 import { ALL } from "../support/http/api.ts";
 import { read, webStage } from "../support/http/web.ts";
 import { testNats } from "../support/servers/stores.ts";
@@ -247,7 +247,7 @@ describe("settings", () => {
     [{ PAWL_RATE_LIMIT: "-1" }, /PAWL_RATE_LIMIT is "-1"/],
     [{ PAWL_RATE_LIMIT: "1.5" }, /PAWL_RATE_LIMIT is "1.5"/],
     [{ PAWL_RATE_LIMIT: "many" }, /PAWL_RATE_LIMIT is "many"/],
-    [{ PAWL_RATE_LIMITS: "1" }, /PAWL_RATE_LIMITS is no setting of Pawl's/],
+    [{ PAWL_RATE_LIMITS: "1" }, /PAWL_RATE_LIMITS is not a setting of Pawl/],
   ])("that are wrong are named: %j", (wrong, message) => {
     const refused = () => configFrom({ ...env, ...wrong });
     expect(refused).toThrow(

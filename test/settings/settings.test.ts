@@ -73,7 +73,7 @@ describe("the environment", () => {
     [{ NATS_URL: "127.0.0.1:4222" }, /NATS_URL is "127.0.0.1:4222"\. It should begin with nats:\/\//],
     [
       { NATS_URL: "nats://127.0.0.1:99999" },
-      /^NATS_URL is "nats:\/\/127\.0\.0\.1:99999", which is no address/,
+      /^NATS_URL is "nats:\/\/127\.0\.0\.1:99999", which is not a valid address/,
     ],
     [{ NATS_URL: "http://x" }, /should begin with/],
     [{ NATS_URL: "http://user:s3cret@host" }, /^NATS_URL is "…@host"/],
@@ -103,7 +103,9 @@ describe("the environment", () => {
   });
 
   test("knows its own variables, and says which is none of them", () => {
-    expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow("PAWL_ACKWAIT is no setting of Pawl's");
+    expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow(
+      "PAWL_ACKWAIT is not a setting of Pawl",
+    );
   });
 
   test("is read whole", () => {

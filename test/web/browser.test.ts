@@ -78,7 +78,7 @@ test("a page that is open shows what others do: the state, in words for those wh
   await page.evaluate("window.marked = true");
   // What was typed and unfolded stays while the page changes under it.
   await page.getByText("What it returned").first().click();
-  const note = page.getByLabel("Note, if you like");
+  const note = page.getByLabel("Note (optional)");
   await note.fill("not yet");
   await signal(d.deps, "live-2", "nudge", "a word in between");
   await page.getByText("a word in between").waitFor();
@@ -107,7 +107,7 @@ test("redrive a dead letter and see it completed live", async () => {
   d.stage.isMended = true;
   try {
     await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByText("You had it tried again.").waitFor();
+    await page.getByText("You started it again.").waitFor();
     await page.evaluate("window.marked = true");
     await untilLive(page, "completed");
   } finally {
@@ -237,7 +237,7 @@ test("without any script everything can be done, by loading pages", async () => 
   await d.reaches("plain-1", "waiting");
   const { page } = await visit(browser, d.url, token, { javaScriptEnabled: false });
   await page.goto("/ui/tasks/plain-1");
-  await page.getByLabel("Note, if you like").fill("by hand");
+  await page.getByLabel("Note (optional)").fill("by hand");
   await page.getByRole("button", { name: "Approve" }).click();
   await d.reaches("plain-1", "completed");
   expect((await d.task("plain-1")).signals).toMatchObject([{ value: { note: "by hand", by: "ann" } }]);

@@ -69,7 +69,7 @@ test("the login takes the API's tokens, and its cookie is out of reach for scrip
     const refused = await login(wrong);
     expect(refused.status).toBe(401);
     expect(refused.headers.get("set-cookie")).toBeNull();
-    expect(refused.text).toContain("no token that is known here");
+    expect(refused.text).toContain("not a valid token");
   }
   expect((await login(await s.token("sub", ["submit"]))).status).toBe(403);
   const local = await login(` ${token}\n`);
@@ -203,7 +203,7 @@ test("servers that are away are a page too, which does not say where they are", 
   const answer = await s.request("/ui", { headers }, { open });
   expect(answer.status).toBe(503);
   expect(answer.headers.get("retry-after")).toBe("60");
-  expect(answer.text).toContain("Out of order");
+  expect(answer.text).toContain("Server error");
   expect(answer.text).not.toContain("secret-host");
   guarded(answer);
 });

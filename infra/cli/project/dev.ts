@@ -20,7 +20,7 @@ export function addDev(program: Command): void {
     .action(async (options: { cronEvery: string; json?: boolean }, command: Command) => {
       const json = options.json ?? false;
       const cronEvery = parseDuration(options.cronEvery);
-      if (!cronEvery) command.error(`--cron-every ${options.cronEvery} is no duration such as 1m`);
+      if (!cronEvery) command.error(`--cron-every ${options.cronEvery} is not a duration; write it like 1m`);
       const tell = (line: string) => (json ? sayJson({ event: "dev", message: line }) : say(line));
       const ended = new Promise((resolve) => {
         process.once("SIGINT", resolve);

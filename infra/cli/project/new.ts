@@ -21,12 +21,15 @@ export function addNew(program: Command): void {
     .action(async (name: string, options: { json?: boolean }) => {
       checkAgentName(name);
       if ((OWN_FUNCTIONS as readonly string[]).includes(name))
-        throw new PawlError("agent_name_invalid", `${name} is a function of Pawl's own: choose another name`);
+        throw new PawlError(
+          "agent_name_invalid",
+          `${name} is the name of one of Pawl's functions: choose another name`,
+        );
       const folder = agentsFolder();
       const files = { [`${name}.ts`]: agent(folder), [`${name}.test.ts`]: test(name, folder) };
       const paths = Object.keys(files).map((file) => join(folder, file));
       const there = paths.find((path) => existsSync(path));
-      if (there) throw new PawlError("agent_name_invalid", `${there} is there already: choose another name`);
+      if (there) throw new PawlError("agent_name_invalid", `${there} already exists: choose another name`);
       for (const [file, source] of Object.entries(files))
         await writeFile(join(folder, file), source, { flag: "wx" });
       const written = paths.map((path) => relative(process.cwd(), path));

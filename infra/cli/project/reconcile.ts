@@ -72,7 +72,7 @@ function time(text: string): number {
   if (Number.isNaN(at))
     throw new PawlError(
       "usage",
-      `${JSON.stringify(text)} is no date. Write 2026-11-16, or 2026-11-16T06:00Z`,
+      `${JSON.stringify(text)} is not a date. Write 2026-11-16, or 2026-11-16T06:00Z`,
     );
   return at;
 }

@@ -37,7 +37,7 @@ export function addReport(program: Command, config: () => Config): void {
     .option("--json", "the same as --format json")
     .addHelpText("after", "\nExample:\n  pawl report --week 2026-W46 --format html > report.html")
     .action(async ({ week, month, format = "md", open, list, json = false }: Options, command: Command) => {
-      if (week !== undefined && month !== undefined) command.error("Say --week or --month, not both");
+      if (week !== undefined && month !== undefined) command.error("Choose --week or --month, not both");
       await using deps = await wire(config(), logger(json));
       if (list) {
         for (const one of await listReports(deps.store)) {

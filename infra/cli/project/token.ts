@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
 import { PawlError } from "../../../shared/errors/errors.ts";
-import { createToken, revokeToken, SCOPES, type Scope } from "../../../shared/web/tokens.ts";
+import { isScope, scopeNames, scopes } from "../../../shared/web/scopes.ts";
+import { createToken, revokeToken } from "../../../shared/web/tokens.ts";
 import { logger, say, sayJson } from "../output.ts";
 
 export function addToken(program: Command, config: () => Config): void {
@@ -11,7 +12,7 @@ export function addToken(program: Command, config: () => Config): void {
 
   tokens
     .command("revoke")
-    .description("make a token worthless")
+    .description("revoke a token: it is refused from now on")
     .argument("<token>", "the token, or - to read it from standard input")
     .option("--json", "answer in JSON")
     .addHelpText("after", "\nExample:\n  pawl token revoke - < token.txt")
@@ -19,7 +20,7 @@ export function addToken(program: Command, config: () => Config): void {
       const text = given === "-" ? readFileSync(0, "utf8").trim() : given;
       await using deps = await wire(config(), logger(json));
       if (!(await revokeToken(deps.store, text)))
-        throw new PawlError("input_invalid", "That is no token of this namespace");
+        throw new PawlError("input_invalid", "That is not a valid token of this namespace");
       if (json) sayJson({ revoked: true });
       else say("revoked");
     });
@@ -28,31 +29,34 @@ export function addToken(program: Command, config: () => Config): void {
     .command("create")
     .description("make a token; it is shown once, and only its hash is kept")
     .requiredOption("--owner <name>", "whose it is: tasks submitted with it are theirs")
-    .option("--scope <scopes>", `some of ${SCOPES.join(",")}`, "submit,read")
+    .option("--scope <scopes>", `some of ${scopeNames.join(",")}`, "submit,read")
     .option("--agents <names>", "limit it to these agents, separated by commas")
     .option("--json", "answer in JSON")
-    .addHelpText(
-      "after",
-      "\nExample:\n  pawl token create --owner web-shop --scope submit,read --agents echo",
-    )
+    .addHelpText("after", () => {
+      const lines = scopeNames.map(
+        (name) => `  ${name.padEnd(8)} ${scopes[name].allows.replaceAll("`", "")}`,
+      );
+      const example = "  pawl token create --owner web-shop --scope submit,read --agents echo";
+      return `\nScopes:\n${lines.join("\n")}\n\nExample:\n${example}`;
+    })
     .action(
       async (
         options: { owner: string; scope: string; agents?: string; json?: boolean },
         command: Command,
       ) => {
-        const scopes = options.scope.split(",").map((one) => one.trim());
-        const wrong = scopes.find((one) => !(SCOPES as readonly string[]).includes(one));
+        const given = options.scope.split(",").map((one) => one.trim());
+        const wrong = given.find((one) => !isScope(one));
         if (wrong !== undefined)
-          command.error(`There is no scope ${JSON.stringify(wrong)}, only ${SCOPES.join(", ")}`);
+          command.error(`There is no scope ${JSON.stringify(wrong)}, only ${scopeNames.join(", ")}`);
         const agents = options.agents?.split(",").map((one) => one.trim());
         await using deps = await wire(config(), logger(options.json ?? false));
         const token = await createToken(deps.store, {
           owner: options.owner,
-          scopes: scopes as Scope[],
+          scopes: given.filter(isScope),
           ...(agents && { agents }),
           createdAt: Date.now(),
         });
-        if (options.json) sayJson({ token, owner: options.owner, scopes, ...(agents && { agents }) });
+        if (options.json) sayJson({ token, owner: options.owner, scopes: given, ...(agents && { agents }) });
         else say(token);
       },
     );

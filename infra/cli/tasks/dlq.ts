@@ -44,7 +44,9 @@ export function addDlq(program: Command, config: () => Config): void {
 
   dlq
     .command("show")
-    .description("show one: why it failed, what it was given, how far it came, and a message that is no task")
+    .description(
+      "show one: why it failed, its input, how far it came, and the message where it could not be read as a task",
+    )
     .argument("<id>", "the task's id")
     .option("--json", "the whole document in JSON")
     .addHelpText("after", "\nExample:\n  pawl dlq show order-7")
@@ -55,7 +57,7 @@ export function addDlq(program: Command, config: () => Config): void {
       if (task.state !== "failed")
         throw new PawlError(
           "illegal_transition",
-          `Task ${id} is ${task.state}: only what failed is a dead letter`,
+          `Task ${id} is ${task.state}: only failed tasks are dead letters`,
         );
       const journal = await journalOf(deps, task);
       const raw = task.raw && { raw: { ...task.raw, text: rawText(task.raw) } };
@@ -84,7 +86,7 @@ export function addDlq(program: Command, config: () => Config): void {
         command: Command,
       ) => {
         const { all, resume, fromScratch = false, json = false } = options;
-        if ((id === undefined) === !all) command.error("Say one task's id, or --all");
+        if ((id === undefined) === !all) command.error("Give one task's id, or --all");
         if (resume && fromScratch)
           command.error("--resume and --from-scratch exclude each other: choose one");
         if (id !== undefined) checkTaskId(id);

@@ -56,9 +56,7 @@ export function addOperate(program: Command, config: () => Config): void {
 
   program
     .command("accept")
-    .description(
-      "say that a document or journal that another hand changed is right as it is: it is sealed anew",
-    )
+    .description("accept a document or journal that something other than Pawl changed: it is sealed as it is")
     .argument("<id>", "the task's id")
     .option("--json", "answer in JSON")
     .addHelpText("after", "\nExample:\n  pawl accept order-7")
@@ -69,12 +67,14 @@ export function addOperate(program: Command, config: () => Config): void {
       const what = Object.entries(accepted).flatMap(([name, is]) => (is ? [name] : []));
       if (json) sayJson({ id, ...accepted });
       else
-        say(what.length > 0 ? `${id}: sealed its ${what.join(" and ")} anew` : `${id} is as Pawl wrote it`);
+        say(what.length > 0 ? `${id}: sealed its ${what.join(" and ")} again` : `${id} is as Pawl wrote it`);
     });
 
   program
     .command("signal")
-    .description("send an event to a task; one that waits for it goes on, and it is kept for one that will")
+    .description(
+      "send an event to a task; a task that waits for it goes on, otherwise it is kept until the task waits",
+    )
     .argument("<id>", "the task's id")
     .argument("<event>", "the event's name")
     .argument("[json]", "its value", "null")
@@ -104,7 +104,7 @@ export function addOperate(program: Command, config: () => Config): void {
       ) => {
         const { happened, didNot, fail, receipt } = options;
         if ([happened, didNot, fail].filter(Boolean).length !== 1)
-          command.error("Say one of --happened, --did-not and --fail");
+          command.error("Choose one of --happened, --did-not and --fail");
         const resolution: Resolution = fail
           ? { fail: true }
           : happened

@@ -20,10 +20,10 @@ interface Options {
 export function addSubmit(program: Command, config: () => Config): void {
   program
     .command("submit")
-    .description("submit a task; submitting the same id again is the same task")
+    .description("submit a task; submitting the same id again does not start it twice")
     .argument("<agent>", "name of a file in the agents folder")
     .argument("<json>", "the input: a JSON object, or - to read it from standard input")
-    .option("--id <id>", "names the work, 1 to 128 of A-Z a-z 0-9 _ - (made up when left out)")
+    .option("--id <id>", "names the work, 1 to 128 of A-Z a-z 0-9 _ - (generated when left out)")
     .option("--ordering-key <key>", "tasks of one key run in order, in one lane")
     .option("--msg-id <id>", "Nats-Msg-Id instead of submit:<id>")
     .option("--json", "answer in JSON")

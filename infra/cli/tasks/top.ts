@@ -23,13 +23,13 @@ export function addTop(program: Command, config: () => Config): void {
   program
     .command("top")
     .description("watch what is going on: queues, tasks that run, wait, are in doubt or failed last, counts")
-    .option("--every <duration>", "how long a picture stands; each reads the store anew", "2s")
-    .option("--once", "one picture, then end; so it is where nobody watches")
+    .option("--every <duration>", "time between refreshes; each reads the store", "2s")
+    .option("--once", "print once, then end; the default where the output is not a terminal")
     .option("--json", "one JSON object for each picture; times are milliseconds")
     .addHelpText("after", "\nCtrl-C ends it.\nExample:\n  pawl top --every 5s")
     .action(async ({ every, once, json = false }: Options, command: Command) => {
       const pause = parseDuration(every);
-      if (!pause) command.error(`--every ${every} is no duration such as 2s`);
+      if (!pause) command.error(`--every ${every} is not a duration; write it like 2s`);
       const agents = await knownAgents(agentsFolder());
       await using deps = await wire(config(), logger(json));
       if (once || !process.stdout.isTTY) {

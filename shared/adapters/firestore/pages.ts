@@ -143,6 +143,6 @@ export function readCursor(cursor: string): { at: number; id: string } {
   const [, at, id] = /^(\d{1,15})\.([A-Za-z0-9_-]{1,128})$/.exec(cursor) ?? [];
   // Beyond the year 9999, or an id that Firestore reserves, it would be the server's error, not the caller's.
   if (at === undefined || id === undefined || Number(at) > LATEST || !isTaskId(id))
-    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
+    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is not a valid cursor`);
   return { at: Number(at), id };
 }

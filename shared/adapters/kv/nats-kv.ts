@@ -131,7 +131,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     /** The bucket's stream has the documents in the order of their last writes: it is read from its end, piece by piece. */
     list: async (filter, limit, cursor) => {
       if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor))
-        throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
+        throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is not a valid cursor`);
       const what = "Listing tasks";
       const end = cursor === undefined ? (await kv.info(what)).state.last_seq : Number(cursor) - 1;
       const tasks: Task[] = [];

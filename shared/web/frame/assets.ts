@@ -1,10 +1,10 @@
 import type { Hono } from "hono";
-import type { Env } from "../authenticate.ts";
-import { guardHeaders } from "./headers.ts";
+import type { Env } from "../context.ts";
+import { securityHeaders } from "./headers.ts";
 import { script } from "./script.ts";
 import { style } from "./style.ts";
 
-/** A catch on the tooth of a ratchet. */
+/** The icon: a pawl on the tooth of a ratchet. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#0f766e"/><path d="M5 18h3v-4h4v-4h4V6h3" fill="none" stroke="#fff" stroke-width="2" stroke-linejoin="round"/><path d="M6 6l6 2-2 4z" fill="#fff"/></svg>`;
 
 const assets: Readonly<Record<string, { readonly type: string; readonly text: string }>> = {
@@ -13,7 +13,7 @@ const assets: Readonly<Record<string, { readonly type: string; readonly text: st
   "pawl.svg": { type: "image/svg+xml", text: icon },
 };
 
-/** They are kept by browsers, so one that changes gets another address. */
+/** Browsers cache assets, so an asset that changes gets another address. */
 export function assetPath(name: string): string {
   const { text = "" } = assets[name] ?? {};
   let hash = 0;
@@ -24,7 +24,7 @@ export function assetPath(name: string): string {
 export function addAssets(app: Hono<Env>): void {
   for (const [name, { type, text }] of Object.entries(assets))
     app.get(`/assets/${name}`, (c) => {
-      guardHeaders(c);
+      securityHeaders(c);
       c.header("cache-control", "public, max-age=86400");
       c.header("content-type", `${type}; charset=utf-8`);
       return c.body(text);

@@ -1,6 +1,6 @@
-import type { Request } from "../authenticate.ts";
+import type { Request } from "../context.ts";
 
-/** A form as browsers send it. The body is kept: who comes next can read it again. */
-export async function fields(c: Request): Promise<URLSearchParams> {
+/** A form as browsers send it. Hono keeps the body, so it can be read more than once. */
+export async function formFields(c: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await c.req.text());
 }

@@ -36,7 +36,7 @@ function answers({ id, waitingFor }: Waiting, form: Form, question: string): Htm
       name,
       html`<input type="hidden" name="name" value="${name}">
 <p><strong>Approval of ${line(name)}</strong></p>
-<label for="note-${at}">Note, if you like</label>
+<label for="note-${at}">Note (optional)</label>
 <textarea id="note-${at}" name="note" maxlength="2000" rows="2"></textarea>
 <div class="buttons"><button id="approve-${at}" class="primary" name="approved" value="yes">Approve</button>
 <button id="reject-${at}" name="approved" value="no">Reject</button></div>`,
@@ -69,7 +69,7 @@ ${folded(
 
 function again({ raw }: Failed, form: Form, question: string): Html {
   if (raw)
-    return html`<p class="note">It is a message that could not be read as a task: there is nothing to run again.</p>`;
+    return html`<p class="note">This is a message that could not be read as a task, so there is nothing to run again.</p>`;
   return html`<section class="panel" aria-label="Trying again">
 ${form(
   "redrive",
@@ -108,12 +108,12 @@ const DONE = {
   approved: "You approved it.",
   rejected: "You rejected it.",
   cancel: "You cancelled it, or asked its handler to stop.",
-  redrive: "You had it tried again.",
-  resolve: "You said what became of the effect.",
+  redrive: "You started it again.",
+  resolve: "You answered whether the effect happened.",
 } as const;
 export type Done = keyof typeof DONE;
 
-/** Only ever one of our own sentences, whatever the address says. */
+/** The notice named by the page's address: one of the sentences above, never text from the address itself. */
 export function doneNotice(done: string | undefined): string | undefined {
   return Object.hasOwn(DONE, done ?? "") ? DONE[done as Done] : undefined;
 }

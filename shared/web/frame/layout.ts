@@ -1,5 +1,6 @@
 import { html } from "hono/html";
-import type { Request } from "../authenticate.ts";
+import { seesAll } from "../authorize.ts";
+import type { Request } from "../context.ts";
 import type { Token } from "../tokens.ts";
 import { assetPath } from "./assets.ts";
 import { formKey, sessionToken } from "./session.ts";
@@ -12,11 +13,11 @@ export interface Page {
   readonly main: Html;
   /** The entry of the menu that it belongs to. */
   readonly at?: string;
-  /** Where it hears that it has changed. */
+  /** The address of the event stream that says when the page has changed. */
   readonly live?: string | undefined;
-  /** Made from what was known a while ago: in so many milliseconds it can be made anew. */
+  /** For a page made from cached data: in how many milliseconds it can be made from fresh data. */
   readonly again?: number | undefined;
-  /** What is told to those who don't see it change: whenever this differs from before. */
+  /** What screen readers announce, whenever it differs from before. */
   readonly says?: string | undefined;
   /** What has just been done. */
   readonly notice?: string | undefined;
@@ -31,9 +32,9 @@ const MENU = [
 ] as const;
 
 /** Reports are about everybody's tasks. */
-export const seesReports = ({ scopes, agents }: Token): boolean => scopes.includes("operate") && !agents;
+export const seesReports = (token: Token): boolean => seesAll(token) && !token.agents;
 
-export async function show(c: Request, page: Page): Promise<Response> {
+export async function renderPage(c: Request, page: Page): Promise<Response> {
   const { title, main, live, again, says, notice, status = 200 } = page;
   // None before the login.
   const token: Token | undefined = c.var.token;
@@ -76,7 +77,7 @@ function item(path: string, name: string, at: string | undefined): Html {
   return html`<li><a href="${path}"${path === at ? html` aria-current="page"` : ""}>${name}</a></li>`;
 }
 
-export function showWrong(
+export function renderError(
   c: Request,
   status: Status,
   title: string,
@@ -85,5 +86,5 @@ export function showWrong(
 ): Promise<Response> {
   const where = html`<a href="${back ?? "/ui"}">Back to the ${back ? "task" : "overview"}</a>`;
   const main = html`<h1>${title}</h1><p class="wrong">${visible(detail)}</p><p>${where}</p>`;
-  return show(c, { title, main, status });
+  return renderPage(c, { title, main, status });
 }

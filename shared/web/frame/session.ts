@@ -1,8 +1,8 @@
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { sha256 } from "../../values/json.ts";
-import type { Request } from "../authenticate.ts";
+import type { Request } from "../context.ts";
 
-/** A working day. The token itself lives until it is revoked; it is looked up at every request. */
+/** Sessions last a working day, in seconds. The token itself lives until it is revoked; it is looked up at every request. */
 const MAX_AGE = 12 * 60 * 60;
 const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -34,7 +34,7 @@ function options(c: Request) {
   } as const;
 }
 
-/** By name alone: a platform's adapter does not always know how the browser came to it. */
+/** By the host's name alone: behind a platform's proxy the scheme of the URL is not the browser's. */
 function isLocal(c: Request): boolean {
   return LOCAL.has(new URL(c.req.url).hostname);
 }
@@ -48,7 +48,7 @@ export async function isFormKey(given: string | null, token: string): Promise<bo
   return isSame(given ?? "", await formKey(token));
 }
 
-/** Takes as long wherever the first difference is. */
+/** Compares in constant time, so that the time taken tells nothing of the key. */
 function isSame(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let i = 0; i < b.length; i++) difference |= (a.charCodeAt(i) || 0) ^ b.charCodeAt(i);

@@ -20,13 +20,13 @@ export function visible(text: string): string {
     .replace(hidden, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** One line of it, cut short. */
+/** Text as one line, cut to a length. */
 export function line(text: string, most = 200): string {
   const cut = text.length > most ? `${text.slice(0, most)}…` : text;
   return visible(cut).replaceAll(/\s+/g, " ");
 }
 
-/** A text or value of unknown make as a block: text only, and bounded. */
+/** Any text or JSON value as a block: escaped, and cut to a length. */
 export function block(value: unknown, label: string, most = MOST_SHOWN): Html {
   const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "undefined");
   const isCut = text.length > most;
@@ -55,7 +55,7 @@ export const ago = (at: Millis, now: Millis): string => `${sayDuration(now - at)
 
 export const stateName = (state: State): string => stateFacts[state]?.name ?? state;
 
-/** The word says it; the colour only repeats it. */
+/** A state as a badge: its word says the state, its colour only repeats it. */
 export const badge = (state: State): Html => html`<span class="badge ${state}">${stateName(state)}</span>`;
 
 export const taskPath = (id: string): string => `/ui/tasks/${encodeURIComponent(id)}`;

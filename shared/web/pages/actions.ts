@@ -5,13 +5,14 @@ import type { Deps } from "../../ports/deps.ts";
 import type { Task } from "../../task/document.ts";
 import { approvalSignal, questionOf } from "../../task/signals.ts";
 import { canonicalJson, type Json, parseJson } from "../../values/json.ts";
-import { type Env, need, taskFor } from "../authenticate.ts";
-import { fields } from "../frame/fields.ts";
+import { bodies } from "../api/schemas.ts";
+import { requireScope, taskFor } from "../authorize.ts";
+import type { Env } from "../context.ts";
+import { formFields } from "../frame/fields.ts";
 import type { Done } from "../frame/forms.ts";
-import { showWrong } from "../frame/layout.ts";
+import { renderError } from "../frame/layout.ts";
 import { taskPath } from "../frame/text.ts";
-import { read } from "../read.ts";
-import { bodies } from "../schemas.ts";
+import { validate } from "../validate.ts";
 
 interface Asked {
   readonly deps: Deps;
@@ -30,20 +31,20 @@ type Act = (asked: Asked) => Promise<Done | "moved">;
 export function addActions(ui: Hono<Env>): void {
   for (const [verb, act] of Object.entries(acts))
     ui.post(`/tasks/:id/${verb}`, async (c) => {
-      need(c.var.token, "operate");
+      requireScope(c.var.token, "operate");
       const task = await taskFor(c.var, c.req.param("id") as string);
-      const form = await fields(c);
+      const form = await formFields(c);
       const question = form.get("question") ?? "";
       const isCurrent = question === questionOf(task);
       const asked = { deps: c.var.deps, task, form, by: c.var.token.owner, question, isCurrent };
       const done = await act(asked).catch((error: unknown) => {
-        // Somebody was faster, between the look and the write.
+        // Somebody else answered between the read and the write.
         if (isPawlError(error, "question_moved")) return "moved" as const;
         throw error;
       });
       if (done !== "moved") return c.redirect(`${taskPath(task.id)}?done=${done}`, 303);
       const why = "The task has moved on since the page was loaded, so nothing was done. Look at it again.";
-      return showWrong(c, 409, "Not done", why, taskPath(task.id));
+      return renderError(c, 409, "Not done", why, taskPath(task.id));
     });
 }
 
@@ -51,18 +52,18 @@ const acts: Readonly<Record<string, Act>> = {
   answer: async ({ deps, task, form, by, question, isCurrent }) => {
     const note = form.get("note") ?? "";
     const said = { approved: form.get("approved") === "yes", ...(note !== "" && { note }) };
-    const value = { ...read(bodies.approval, said, "The form"), by } as Json;
+    const value = { ...validate(bodies.approval, said, "The form"), by } as Json;
     const name = approvalSignal(form.get("name") ?? "");
     const done: Done = said.approved ? "approved" : "rejected";
     const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
     if (isCurrent && isAsked) await signal(deps, task.id, name, value, question);
-    // A second click on the same button is no mistake; but what it asks now is another question.
+    // A second click on the same button is fine, unless the task asks another question by now.
     else if (isAsked || !isSaid(task, name, value)) return "moved";
     return done;
   },
 
   cancel: async ({ deps, task, isCurrent }) => {
-    // In doubt by now: what a cancel means then, the form did not say.
+    // The task came in doubt since the form was made, which did not say what a cancel means then.
     if (task.state === "in_doubt" && !isCurrent) return "moved";
     await cancel(deps, task.id);
     return "cancel";

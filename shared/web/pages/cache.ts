@@ -1,10 +1,10 @@
-/** What took a tenth of a second is asked again after a second; what took one, after ten. */
+/** A value that took a second to get is kept for ten. */
 const REST = 10;
 const MOST_KEYS = 50;
 
-export interface Remembered<T> {
+export interface Cached<T> {
   readonly value: T;
-  /** It was known before: in so many milliseconds it can be asked for again. */
+  /** Set where the value came from the cache: in how many milliseconds it expires. */
   readonly again?: number;
 }
 
@@ -13,9 +13,9 @@ export interface Remembered<T> {
  * a store's time at most, however many are open, and a quick store is asked nearly every time. Only answers are kept,
  * no promises: a Worker's request must not wait for another's.
  */
-export function remembered<T>(
+export function cached<T>(
   now: () => number = Date.now,
-): (key: string, ask: () => Promise<T>) => Promise<Remembered<T>> {
+): (key: string, ask: () => Promise<T>) => Promise<Cached<T>> {
   const kept = new Map<string, { readonly value: T; readonly until: number }>();
   return async (key, ask) => {
     const there = kept.get(key);

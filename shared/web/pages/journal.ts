@@ -13,7 +13,7 @@ export interface Newest {
   readonly before: number;
 }
 
-/** The newest part of a task's journal; none of one that was begun anew since, or belongs to an earlier task. */
+/** The newest part of a task's journal; undefined where the journal was started again since, or belongs to an earlier task. */
 export async function newestOf({ store }: Pick<Deps, "store">, task: Task): Promise<Newest | undefined> {
   const head = (await store.getHead(task.id))?.head;
   if (!head || head.born !== task.createdAt || head.epoch !== task.epoch) return undefined;

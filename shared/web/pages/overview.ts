@@ -5,8 +5,10 @@ import type { TaskPage } from "../../ports/store.ts";
 import type { Millis, State, Task } from "../../task/document.ts";
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
-import { type Env, mayUse, type WebAgent } from "../authenticate.ts";
-import { show } from "../frame/layout.ts";
+import { listTasks } from "../api/tasks.ts";
+import { mayUse, seesAll } from "../authorize.ts";
+import type { Env, WebAgent } from "../context.ts";
+import { renderPage } from "../frame/layout.ts";
 import {
   badge,
   type Html,
@@ -19,13 +21,12 @@ import {
   taskPath,
   time,
 } from "../frame/text.ts";
-import { list } from "../tasks.ts";
-import { remembered } from "./cache.ts";
+import { cached } from "./cache.ts";
 
-/** Of each state so many are counted, and then it is "more than". */
+/** Tasks of a state are counted up to here, and shown as "20+" beyond. */
 const COUNTED = 20;
 const LISTED = 10;
-/** Of these the spending of today is added up. */
+/** Today's spending is added up over this many of the newest tasks. */
 const NEWEST = 100;
 
 const WATCHED = ["running", "waiting", "in_doubt", "failed"] as const;
@@ -37,7 +38,7 @@ interface Brief {
   readonly agent: string;
   readonly state: State;
   readonly changedAt: Millis;
-  /** Since when it is as it is: when its handler was started, or its message taken. */
+  /** When its handler was started or its message taken, while it runs; when it changed last otherwise. */
   readonly since: Millis;
   /** What it asks for, or who runs it. */
   readonly about: string;
@@ -50,21 +51,20 @@ interface Seen {
 
 /** What goes on now. Reads a page of each state that matters and one of the newest, however many tasks there are. */
 export function addOverview(ui: Hono<Env>, agents: readonly WebAgent[]): void {
-  const remember = remembered<Readonly<Record<Watched, Seen>>>();
+  const fromCache = cached<Readonly<Record<Watched, Seen>>>();
   ui.get("/", async (c) => {
     const { deps, token } = c.var;
     const mine = agents.filter(({ name }) => mayUse(token, name));
-    const isOperator = token.scopes.includes("operate");
     const look = async () => {
       const pages = WATCHED.map(
-        async (state) => [state, seenOf(await list(c.var, { state, limit: COUNTED + 1 }))] as const,
+        async (state) => [state, seenOf(await listTasks(c.var, { state, limit: COUNTED + 1 }))] as const,
       );
       return Object.fromEntries(await Promise.all(pages)) as Record<Watched, Seen>;
     };
-    const sees = JSON.stringify([deps.settings.namespace, isOperator || token.owner, token.agents]);
+    const sees = JSON.stringify([deps.settings.namespace, seesAll(token) || token.owner, token.agents]);
     const [{ value: by, again }, newest, queues] = await Promise.all([
-      remember(sees, look),
-      list(c.var, { limit: NEWEST }),
+      fromCache(sees, look),
+      listTasks(c.var, { limit: NEWEST }),
       agentQueues(deps, mine),
     ]);
     const now = deps.clock.now();
@@ -76,9 +76,16 @@ ${section("asks", "Waits for a person", "Task|What it asks|State|Agent|Since", a
 ${section("now", "Running now", "Task|Agent|Runs for>|Runner", by.running.tasks, runningRow(now))}
 ${section("agents", "Agents", "Agent|Lanes>|Queued>|In flight>|Oldest>|Redelivered>", queues, agentRow)}
 ${section("last", "Changed last", "Task|State|Agent|Changed", last, lastRow(now))}
-${!isOperator && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;
+${!seesAll(token) && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;
     const says = WATCHED.slice(1).map((state) => `${by[state].count} ${stateName(state)}`);
-    return show(c, { title: "Overview", main, at: "/ui", live: "/ui/live", again, says: says.join(", ") });
+    return renderPage(c, {
+      title: "Overview",
+      main,
+      at: "/ui",
+      live: "/ui/live",
+      again,
+      says: says.join(", "),
+    });
   });
 }
 

@@ -4,16 +4,17 @@ import { PawlError } from "../../errors/errors.ts";
 import { type Listed, levelOf, listReports, readReport } from "../../reconcile/books/reports.ts";
 import type { Level } from "../../reconcile/figures/report.ts";
 import type { State } from "../../task/document.ts";
-import { type Env, need, type Request } from "../authenticate.ts";
-import { FRAMING, guardHeaders } from "../frame/headers.ts";
-import { seesReports, show } from "../frame/layout.ts";
+import { requireScope } from "../authorize.ts";
+import type { Env, Request } from "../context.ts";
+import { FRAMING, securityHeaders } from "../frame/headers.ts";
+import { renderPage, seesReports } from "../frame/layout.ts";
 import { day, type Html, heads, line, table } from "../frame/text.ts";
 
 /** A stored report may say what strangers wrote: no script, no form, no origin, nothing from elsewhere. */
 const REPORT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
-/** With every kind of finding in it, it is a paragraph. */
+/** Characters of a verdict that are shown: one with every kind of finding is a paragraph. */
 const LONGEST_VERDICT = 2_000;
 
 /** The word says it; the colour, which is that of a state, only repeats it. */
@@ -45,31 +46,34 @@ ${
     ? table("reports", "Reports", heads("Report|Verdict|What it says|From|To"), rows)
     : html`<p class="empty">None yet. The first is made by the weekly run, or by <code>pawl reconcile</code>.</p>`
 }`;
-    return show(c, { title: "Reports", main, at: "/ui/reports" });
+    return renderPage(c, { title: "Reports", main, at: "/ui/reports" });
   });
 
   ui.get("/reports/:name", async (c) => {
     checkReports(c);
     const { listed } = await readReport(c.var.deps.store, "html", c.req.param("name"));
     const path = `/ui/reports/${encodeURIComponent(listed.name)}/document`;
-    guardHeaders(c, FRAMING);
+    securityHeaders(c, FRAMING);
     const main = html`<h1>Report ${listed.name}</h1>
 <p class="lead">${levelBadge(listed)} ${line(listed.verdict, LONGEST_VERDICT)}</p>
 <p><a href="/ui/reports">All reports</a> · <a href="${path}">This report by itself</a></p>
 <iframe class="report" sandbox title="Report ${listed.name}" src="${path}"></iframe>`;
-    return show(c, { title: `Report ${listed.name}`, main, at: "/ui/reports" });
+    return renderPage(c, { title: `Report ${listed.name}`, main, at: "/ui/reports" });
   });
 
   ui.get("/reports/:name/document", async (c) => {
     checkReports(c);
     const { text } = await readReport(c.var.deps.store, "html", c.req.param("name"));
-    guardHeaders(c, REPORT_POLICY);
+    securityHeaders(c, REPORT_POLICY);
     return c.html(text);
   });
 }
 
 function checkReports(c: Request): void {
-  need(c.var.token, "operate");
+  requireScope(c.var.token, "operate");
   if (!seesReports(c.var.token))
-    throw new PawlError("scope_missing", "The token is for some agents only, and reports are about all");
+    throw new PawlError(
+      "scope_missing",
+      "The token is limited to some agents, and reports are about all of them",
+    );
 }

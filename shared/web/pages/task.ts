@@ -5,9 +5,10 @@ import type { Cost } from "../../journal/cost.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
 import { isFinal, stateFacts } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
-import { type Env, taskFor } from "../authenticate.ts";
+import { hasScope, taskFor } from "../authorize.ts";
+import type { Env } from "../context.ts";
 import { doneNotice, taskForms } from "../frame/forms.ts";
-import { show } from "../frame/layout.ts";
+import { renderPage } from "../frame/layout.ts";
 import { formKey, sessionToken } from "../frame/session.ts";
 import {
   ago,
@@ -37,19 +38,19 @@ export function addTaskPage(ui: Hono<Env>): void {
     const main = html`<p class="crumb"><a href="/ui/tasks?agent=${encodeURIComponent(task.agent)}">${task.agent}</a></p>
 <h1><code>${task.id}</code> ${badge(task.state)}</h1>
 <div id="standing">${standing(task, now)}</div>
-${token.scopes.includes("operate") && taskForms(task, key)}
+${hasScope(token, "operate") && taskForms(task, key)}
 ${task.state === "completed" && part("result", "Result", block(task.result, "Result"))}
 ${part("story", "Timeline", timeline(task, journal))}
 ${part("input", "Input", block(task.input, "Input"))}
 ${task.state === "failed" && task.raw && part("raw", "Message", message(task.raw))}
 ${part("cost", "Cost", costs(task, journal))}
 ${part("facts", "Facts", facts(task))}`;
-    // What happens after this is news.
+    // Events after this one make the page reload itself.
     const { stamp } = task.history.at(-1) ?? {};
     const after = `${stamp}.${journal?.head.count ?? 0}`;
     const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
     const says = `Task ${task.id} is ${stateName(task.state)}`;
-    return show(c, {
+    return renderPage(c, {
       title: `${task.id} is ${stateName(task.state)}`,
       main,
       at: "/ui/tasks",
@@ -60,7 +61,7 @@ ${part("facts", "Facts", facts(task))}`;
   });
 }
 
-/** The one thing to know about the state that it is in. */
+/** The sentence on top of the page: what the task's state means for this task. */
 function standing(task: Task, now: Millis): Html {
   const asked =
     task.cancelRequested &&
@@ -86,8 +87,8 @@ function stands(task: Task, now: Millis): Html | string {
     case "failed":
       return failure(task.error);
     default: {
-      const is = isFinal(task) ? "over" : stateFacts[task.state].name;
-      return html`<p class="lead">It is ${is} since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
+      const is = isFinal(task) ? "ended at" : `is ${stateFacts[task.state].name} since`;
+      return html`<p class="lead">It ${is} ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
     }
   }
 }
@@ -139,7 +140,7 @@ function facts(task: Task): Html {
     ["Dispatches", number(task.dispatches)],
     ["Fence", number(task.fence)],
     ["Duplicates stopped", number(duplicates + task.redeliveriesSkipped)],
-    ["Forgotten", "expiresAt" in task && time(task.expiresAt)],
+    ["Expires", "expiresAt" in task && time(task.expiresAt)],
   ];
   const settled = task.settled.map(
     ({
@@ -154,7 +155,7 @@ function facts(task: Task): Html {
   return html`<dl class="facts">${rows.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${
   settled.length > 0 &&
-  html`<details id="settled"><summary>Sequences that carried it, and what became of each</summary>
+  html`<details id="settled"><summary>Its messages by stream sequence, and what became of each</summary>
 ${table("sequences", "Sequences", heads("Queue|Sequence>|Dispatch>|Outcome|At"), settled)}</details>`
 }`;
 }

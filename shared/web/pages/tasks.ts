@@ -3,8 +3,11 @@ import { html } from "hono/html";
 import type { Millis, State, Task } from "../../task/document.ts";
 import { states } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
-import { type Env, mayUse, type WebAgent } from "../authenticate.ts";
-import { show } from "../frame/layout.ts";
+import { queries } from "../api/schemas.ts";
+import { listTasks } from "../api/tasks.ts";
+import { mayUse } from "../authorize.ts";
+import type { Env, WebAgent } from "../context.ts";
+import { renderPage } from "../frame/layout.ts";
 import {
   ago,
   badge,
@@ -17,9 +20,7 @@ import {
   taskPath,
   time,
 } from "../frame/text.ts";
-import { read } from "../read.ts";
-import { queries } from "../schemas.ts";
-import { list } from "../tasks.ts";
+import { validate } from "../validate.ts";
 
 const PAGE = 50;
 
@@ -29,10 +30,10 @@ export function addTaskLists(ui: Hono<Env>, agents: readonly WebAgent[]): void {
     ui.get(path, async (c) => {
       // A form sends its empty fields too.
       const given = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ""));
-      const query = read(only ? queries.deadLetters : queries.list, given, "The address");
+      const query = validate(only ? queries.deadLetters : queries.list, given, "The address");
       const { agent, cursor } = query;
       const state = only ?? (query as { state?: State }).state;
-      const page = await list(c.var, { limit: PAGE, ...query, ...(state && { state }) });
+      const page = await listTasks(c.var, { limit: PAGE, ...query, ...(state && { state }) });
       const names = agents.map(({ name }) => name).filter((name) => mayUse(c.var.token, name));
       const now = c.var.deps.clock.now();
       const next = new URLSearchParams({
@@ -50,11 +51,11 @@ ${!only && select("state", "State", states, state)}
 ${
   rows.length > 0
     ? table("tasks", title, heads(only === "failed" ? FAILED : ANY), rows)
-    : html`<p class="empty">${page.cursor ? "None among those that were looked at. Older ones may be there." : "None."}</p>`
+    : html`<p class="empty">${page.cursor ? "None among the tasks read so far. Older ones may match." : "None."}</p>`
 }
 <p class="paging">${cursor && html`<a href="/ui${path}?${first(next)}">Newest</a>`}
 ${page.cursor && html`<a rel="next" href="/ui${path}?${next.toString()}">Older</a>`}</p>`;
-      return show(c, { title, main, at: `/ui${path}` });
+      return renderPage(c, { title, main, at: `/ui${path}` });
     });
   add("/tasks", "Tasks");
   add("/dead-letters", "Dead letters", "failed");

@@ -7,7 +7,7 @@ import { isJsonObject, type Json } from "../../values/json.ts";
 import { badge, block, type Html, line, number } from "../frame/text.ts";
 import { type Call, callsOf, type Newest } from "./journal.ts";
 
-/** What a journaled value is shown up to here; there may be a hundred of them. */
+/** Characters of a journaled value that are shown; a page may have a hundred of them. */
 const VALUE_SHOWN = 4_000;
 
 type Moment =
@@ -39,13 +39,13 @@ const ENDS: ReadonlySet<string> = new Set(
   "complete retry hold handOff sleep wait doubt fail exhaust cancel".split(" "),
 );
 
-/** By time, each in its own order: two machines' clocks may differ, but neither tells its own story backwards. */
+/** Transitions and calls by time, each list in its own order: the clocks of two machines may differ. */
 function merged({ history, createdAt }: Task, calls: readonly Call[]): Moment[] {
   const moments: Moment[] = [];
   let i = 0;
   let last = createdAt;
   for (const call of calls) {
-    // One of an older journal does not say when: it follows what was before it.
+    // Entries of an older journal have no time: they follow the entry before them.
     last = Math.max(call.at ?? last, last);
     for (let event = history[i]; event; event = history[++i]) {
       if (event.at > last || (event.at === last && ENDS.has(event.event))) break;
@@ -103,7 +103,7 @@ function keptOf(n: number, key: string, { value, parts }: NonNullable<Call["kept
   return html`<details id="v-${n}"><summary>What it returned</summary>${block(spoken(value) ?? value, `Value of ${line(key)}`, VALUE_SHOWN)}</details>`;
 }
 
-/** A model's turn as it was said; undefined for other values. */
+/** The text of a model turn; undefined for other values. */
 function spoken(value: Json): string | undefined {
   if (!isJsonObject(value) || !Array.isArray(value.content) || typeof value.stopReason !== "string")
     return undefined;

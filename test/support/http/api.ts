@@ -1,10 +1,11 @@
 import type { StoreKind } from "../../../functions/wiring/config.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { createApp } from "../../../shared/web/app.ts";
-import { createToken, type Scope } from "../../../shared/web/tokens.ts";
+import { type Scope, scopeNames } from "../../../shared/web/scopes.ts";
+import { createToken } from "../../../shared/web/tokens.ts";
 import { agentOf, bench } from "../bench.ts";
 
-export const ALL: readonly Scope[] = ["submit", "read", "operate"];
+export const ALL: readonly Scope[] = scopeNames;
 
 /** The API over real servers, in this process. */
 export async function apiStage(

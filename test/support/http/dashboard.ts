@@ -11,7 +11,8 @@ import type { Task } from "../../../shared/task/document.ts";
 import { scripted } from "../../../shared/testing/scripted-model.ts";
 import type { JsonObject } from "../../../shared/values/json.ts";
 import { createApp } from "../../../shared/web/app.ts";
-import { createToken, type Scope } from "../../../shared/web/tokens.ts";
+import { type Scope, scopeNames } from "../../../shared/web/scopes.ts";
+import { createToken } from "../../../shared/web/tokens.ts";
 import { finding, report, tally } from "../report.ts";
 import { wired, world } from "../servers/stores.ts";
 import { until } from "../time/until.ts";
@@ -174,7 +175,7 @@ export async function dashboard(nats: LocalNats) {
     url: http.url,
     stage,
     task,
-    token: (owner: string, scopes: readonly Scope[] = ["submit", "read", "operate"]) =>
+    token: (owner: string, scopes: readonly Scope[] = scopeNames) =>
       createToken(deps.store, { owner, scopes, createdAt: Date.now() }),
     submit: (agentName: string, input: JsonObject, more: Partial<Submission> = {}) =>
       submit(deps, { agent: agentName, lanes: 1, input, meta: { owner: "ann" }, ...more }),

@@ -1,7 +1,7 @@
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import type { TaskStore } from "../../../shared/ports/store.ts";
-import type { Bindings } from "../../../shared/web/authenticate.ts";
-import type { Scope } from "../../../shared/web/tokens.ts";
+import type { Bindings } from "../../../shared/web/context.ts";
+import type { Scope } from "../../../shared/web/scopes.ts";
 import { ALL, apiStage } from "./api.ts";
 
 export interface Seen {

@@ -1,6 +1,6 @@
 import type { StoreKind } from "../../../functions/wiring/config.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
-import type { Bindings } from "../../../shared/web/authenticate.ts";
+import type { Bindings } from "../../../shared/web/context.ts";
 import { apiStage } from "./api.ts";
 
 export interface Answer {

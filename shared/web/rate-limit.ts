@@ -14,7 +14,7 @@ export function rateLimiter(now: () => number = Date.now): (key: string, perMinu
     const at = now();
     const bucket = buckets.get(key) ?? { left: room, at };
     const left = Math.min(room, bucket.left + ((at - bucket.at) * perMinute) / 60_000);
-    // The one that was quiet longest is forgotten first.
+    // The key that was quiet longest is forgotten first.
     buckets.delete(key);
     if (buckets.size >= MOST_KEYS) buckets.delete(buckets.keys().next().value as string);
     buckets.set(key, { left: left >= 1 ? left - 1 : left, at });

@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { LABEL_LIMIT, MOST_LABELS } from "../task/envelope.ts";
-import { isEventName } from "../task/signals.ts";
-import { states } from "../task/table.ts";
+import { LABEL_LIMIT, MOST_LABELS } from "../../task/envelope.ts";
+import { isEventName } from "../../task/signals.ts";
+import { states } from "../../task/table.ts";
 
 const label = z.string().max(LABEL_LIMIT);
-/** Not of the forms that Pawl makes up itself, for keys, children and strays: those would be taken from others. */
+/** Ids in the forms that Pawl generates (for keys, children, schedules and strays) are refused: they would be taken from others. */
 const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|cron-|stray-)[A-Za-z0-9_-]{1,128}$/);
 const name = z.string().min(1).max(200);
 const json = z.json();
-/** By its offset a time of the year 9999 may be one of 10000, which Firestore has no date for. */
+/** With its offset, a time of the year 9999 may lie in 10000, which Firestore can't store. */
 const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const approvalName = name;

@@ -1,28 +1,24 @@
-import type { Hono } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
-import { type Followed, follow } from "../dispatch/follow.ts";
-import { messageOf } from "../errors/errors.ts";
-import { type Env, need, type Request, taskFor } from "./authenticate.ts";
-import { problem } from "./problem.ts";
+import { type Followed, follow } from "../../dispatch/follow.ts";
+import { messageOf } from "../../errors/errors.ts";
+import type { Task } from "../../task/document.ts";
+import type { Request } from "../context.ts";
+import { problem } from "../problem.ts";
 
-/** Then the stream ends, and its reader connects again where it was: a function must not run for ever. */
+/** A stream ends after this time, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
 const PING_EVERY = 15_000;
 /** Streams of one token at once, of one instance: each holds a connection and reads the store. */
 const MOST_OPEN = 20;
 const open = new Map<string, number>();
-/** What a model or an author wrote is shown up to here. */
+/** Characters of a journaled value that an event carries. */
 const VALUE_SHOWN = 4_000;
 
-/** What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. */
-export function addLive(app: Hono<Env>): void {
-  app.get("/v1/tasks/:id/events", (c) => taskEvents(c));
-}
-
-/** `seen`: the last event that is known already, for a browser, whose first request can't have the header. */
-export async function taskEvents(c: Request, seen?: string): Promise<Response> {
-  need(c.var.token, "read");
-  const { id } = await taskFor(c.var, c.req.param("id") ?? "");
+/**
+ * What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. `seen`: the last event
+ * that is known already, for a browser, whose first request can't have the header.
+ */
+export function taskEvents(c: Request, { id }: Task, seen?: string): Response {
   const { deps } = c.var;
   const after = c.req.header("last-event-id") ?? seen;
   return eventStream(c, { task: id }, async (stream, signal) => {
@@ -37,7 +33,7 @@ export function eventStream(
   what: Record<string, string>,
   work: (stream: SSEStreamingApi, signal: AbortSignal) => Promise<void>,
 ): Response {
-  // Asked for its headers only, there is nobody to tell.
+  // A HEAD request gets the headers, and no stream.
   if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
   const { owner, createdAt } = c.var.token;
   const whose = `${owner} ${createdAt}`;
@@ -54,7 +50,7 @@ export function eventStream(
     const end = new AbortController();
     stream.onAbort(() => end.abort());
     const signal = AbortSignal.any([end.signal, AbortSignal.timeout(LONGEST)]);
-    // Or a write to somebody who does not read would never return.
+    // Otherwise a write to a reader that does not read would never return.
     signal.addEventListener("abort", () => stream.abort());
     const ping = setInterval(() => void stream.write(": still here\n\n").catch(() => {}), PING_EVERY);
     try {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { states } from "../task/table.ts";
+import { states } from "../../task/table.ts";
 
 const state = z.enum(states as [string, ...string[]]);
 const count = z.int().min(0);
@@ -17,8 +17,8 @@ const summary = z.looseObject({
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 
-/** What requests are answered with: only the OpenAPI document says it, and a test asks every route whether it is so. */
-export const answers = {
+/** Schemas of the responses. They are in the OpenAPI document only; a test holds the answers of every route against them. */
+export const responses = {
   health: z.object({ ok: z.literal(true) }),
   submitted: z.object({
     id: z.string(),

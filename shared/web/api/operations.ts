@@ -1,0 +1,42 @@
+import type * as z from "zod";
+import { cancel, redrive, resolve, signal } from "../../dispatch/operate.ts";
+import type { Task } from "../../task/document.ts";
+import { approvalSignal } from "../../task/signals.ts";
+import type { Json } from "../../values/json.ts";
+import type { Request } from "../context.ts";
+import type { bodies } from "./schemas.ts";
+
+/** What a person does to a task: the task, and what the body of the request says. */
+interface Operation<Body extends keyof typeof bodies> {
+  readonly task: Task;
+  readonly body: z.infer<(typeof bodies)[Body]>;
+}
+
+export async function cancelTask(c: Request, { task }: Operation<"cancel">): Promise<Response> {
+  return operated(c, await cancel(c.var.deps, task.id));
+}
+
+export async function redriveTask(c: Request, { task, body }: Operation<"redrive">): Promise<Response> {
+  return operated(c, await redrive(c.var.deps, task.id, body.fromScratch ?? false));
+}
+
+export async function resolveTask(c: Request, { task, body }: Operation<"resolve">): Promise<Response> {
+  const { effect, ...resolution } = body;
+  const only = effect === undefined ? {} : { effect };
+  return operated(c, await resolve(c.var.deps, task.id, resolution as never, only));
+}
+
+export async function signalTask(c: Request, { task, body }: Operation<"signal">): Promise<Response> {
+  return operated(c, await signal(c.var.deps, task.id, body.name, (body.value ?? null) as Json));
+}
+
+export async function approveTask(
+  c: Request,
+  { task, body, params }: Operation<"approval"> & { readonly params: { readonly name: string } },
+): Promise<Response> {
+  const { approved, note } = body;
+  const said = { approved, by: c.var.token.owner, ...(note !== undefined && { note }) };
+  return operated(c, await signal(c.var.deps, task.id, approvalSignal(params.name), said));
+}
+
+const operated = (c: Request, { id, state }: Task): Response => c.json({ id, state });
