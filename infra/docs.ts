@@ -47,8 +47,9 @@ function events(): string {
 function errors(): string {
   return Object.entries(errorKinds)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([code, { disposition, meaning, remedy }]) => {
-      return `## ${code}\n\n${meaning}${fate[disposition]}\n\n**What to do:** ${remedy}`;
+    .map(([code, { disposition, status, exitCode, meaning, remedy }]) => {
+      const answers = `Status ${status}, exit code ${exitCode}.`;
+      return `## ${code}\n\n${meaning}${fate[disposition]}\n\n**What to do:** ${remedy}\n\n${answers}`;
     })
     .join("\n\n");
 }

@@ -46,12 +46,12 @@ export function timeBudget(
 /** POST /run: authenticated, answered with what was done as JSON. Errors are problem details. */
 export async function answerRun(request: Request, env: Env, log: Log, platform: Platform): Promise<Response> {
   const { pathname } = new URL(request.url);
-  if (pathname !== "/run") return problem(404, "not_found", `There is no ${pathname} here, only POST /run`);
-  if (request.method !== "POST") return problem(405, "method_not_allowed", "Use POST", { allow: "POST" });
+  if (pathname !== "/run") return problem("not_found", `There is no ${pathname} here, only POST /run`);
+  if (request.method !== "POST") return problem("method_not_allowed", "Use POST", { allow: "POST" });
   try {
     // Before anything else is looked at: what is wrong with the settings is not for everyone.
     if (!(await isAuthorised(request, env.PAWL_RUN_SECRET)))
-      return problem(401, "unauthorised", "Send Authorization: Bearer <PAWL_RUN_SECRET>", {
+      return problem("unauthorised", "Send Authorization: Bearer <PAWL_RUN_SECRET>", {
         "www-authenticate": "Bearer",
       });
     const config = configFrom(env);

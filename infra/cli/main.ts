@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/wiring/config.ts";
+import { errorKinds } from "../../shared/errors/errors.ts";
 import { sayError, sayJson } from "./output.ts";
 import { addBuild } from "./project/build.ts";
 import { addDemo } from "./project/demo.ts";
@@ -59,7 +60,7 @@ function usage(error: CommanderError): number {
   else if (error.code === "commander.excessArguments") {
     process.stderr.write(`Did the shell split an input? Quote it: pawl submit echo '{"text": "hello"}'\n`);
   }
-  return 2;
+  return errorKinds.usage.exitCode;
 }
 
 const config = () => configFrom(process.env);

@@ -25,7 +25,7 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
   const admit = admission();
   // Without a token that is known, what is wrong with the settings or the servers is not for its holder.
   app.onError((error, c) => failed(error, c.env.log, c.get("token") ? "whole" : "kind"));
-  app.notFound((c) => problem(404, "not_found", `There is no ${c.req.path} here`));
+  app.notFound((c) => problem("not_found", `There is no ${c.req.path} here`));
 
   app.use(async (c, next) => {
     const { corsOrigin } = c.env;
@@ -50,26 +50,25 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
     } catch (error) {
       // Where they are is not for everyone.
       c.env.log("error", "health.failed", { reason: messageOf(error) });
-      return problem(503, "unhealthy", "NATS or the store does not answer. See the function's log");
+      return problem("unhealthy", "NATS or the store does not answer. See the function's log");
     }
   });
 
   const slower = (seconds: number) =>
-    problem(429, "too_many_requests", `Too many requests. Try again in ${seconds} s`, {
+    problem("too_many_requests", `Too many requests. Try again in ${seconds} s`, {
       "retry-after": String(seconds),
     });
   const authenticate = async (c: Request, next: () => Promise<void>) => {
     const text = /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
     const how = "Send Authorization: Bearer <token>. Make one: pawl token create";
     const admitted = await admit(text, c.env);
-    if (admitted.kind === "refused")
-      return problem(401, "unauthorised", how, { "www-authenticate": "Bearer" });
+    if (admitted.kind === "refused") return problem("unauthorised", how, { "www-authenticate": "Bearer" });
     if (admitted.kind === "slower") return slower(admitted.seconds);
     const { deps, token } = admitted;
     c.set("deps", deps);
     c.set("token", token);
     const most = deps.settings.inputLimit + BODY_ROOM;
-    const onError = () => problem(413, "input_too_large", `The body is over ${most} bytes`);
+    const onError = () => problem("input_too_large", `The body is over ${most} bytes`);
     return bodyLimit({ maxSize: most, onError })(c, next);
   };
   app.use("/v1/*", authenticate);
