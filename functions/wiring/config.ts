@@ -1,7 +1,7 @@
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { StoreKind } from "../../shared/settings/servers.ts";
-import { makeSettings, type Settings, settingsIn } from "../../shared/settings/settings.ts";
-import { togetherRules } from "../../shared/settings/together.ts";
+import { type Settings, settingsOf } from "../../shared/settings/settings.ts";
+import { contradictions } from "../../shared/settings/together.ts";
 import type { Env } from "../../shared/settings/variable.ts";
 import { type Given, type Reading, readVariables } from "../../shared/settings/variables.ts";
 
@@ -54,12 +54,13 @@ export function configFrom(env: Env): Config {
 }
 
 /** Everything that is wrong is said at once. */
-export function configOf({ given, problems }: Reading): Config {
-  const wrong = [...problems, ...togetherRules.flatMap(({ broken }) => broken(given) ?? [])];
+export function configOf(reading: Reading): Config {
+  const { given } = reading;
+  const wrong = [...reading.problems, ...contradictions(reading)];
   const { NATS_URL: url, PAWL_STORE: store } = given;
   try {
-    const settings = makeSettings(settingsIn(given));
-    if (wrong.length === 0 && url !== undefined && store !== undefined)
+    const settings = settingsOf(reading);
+    if (wrong.length === 0 && settings && url !== undefined && store !== undefined)
       return { settings, nats: { url, ...identityOf(given) }, store, ...storeOf(given), ...restOf(given) };
   } catch (error) {
     wrong.push(messageOf(error));

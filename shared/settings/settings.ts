@@ -2,7 +2,7 @@ import { PawlError } from "../errors/errors.ts";
 import { checkNamespace } from "../task/names.ts";
 import { parseDuration, showDuration } from "../values/duration.ts";
 import type { Env } from "./variable.ts";
-import { type FieldsSet, type Given, readVariable, rows } from "./variables.ts";
+import { type FieldsSet, type Given, type Reading, readVariable, rows } from "./variables.ts";
 
 /** Every number that the protocol depends on, by the field that its variable `sets`. Durations are milliseconds. */
 export interface Settings extends FieldsSet {}
@@ -156,8 +156,12 @@ export function makeSettings(given: Partial<Settings> = {}): Settings {
   return Object.freeze(settings);
 }
 
-/** What was set of them, in the form of `Settings`. */
-export function settingsIn(given: Given): Partial<Settings> {
+/** The numbers of an environment that was read whole. Undefined where one of them is not of its form. */
+export function settingsOf({ given, malformed }: Reading): Settings | undefined {
+  return fields.some(({ name }) => malformed.has(name)) ? undefined : makeSettings(settingsIn(given));
+}
+
+function settingsIn(given: Given): Partial<Settings> {
   const set = fields.filter(({ name }) => given[name] !== undefined);
   return Object.fromEntries(set.map(({ name, sets }) => [sets, given[name]]));
 }

@@ -36,6 +36,8 @@ export interface Reading {
   readonly given: Given;
   /** All that is wrong, each with what to do. Contradictions between variables are found later. */
   readonly problems: readonly string[];
+  /** Set, and not of their form: they are not missing, and contradict nothing. */
+  readonly malformed: ReadonlySet<VariableName>;
 }
 
 /** The whole environment, read once. Throws nothing: some of it may be needed to know who may be told what is wrong. */
@@ -44,15 +46,17 @@ export function readVariables(env: Env): Reading {
     .filter((name) => name.startsWith("PAWL_") && !(name in table))
     .map((name) => `${name} is no setting of Pawl's. Check its spelling against docs/settings.md`);
   const given: Record<string, unknown> = {};
+  const malformed = new Set<VariableName>();
   for (const [name, row] of rows) {
     const text = env[name];
     if (text) {
       const { value, problem } = valueIn(name, row, text);
-      if (value !== undefined) given[name] = value;
+      if (value === undefined) malformed.add(name);
+      else given[name] = value;
       if (problem !== undefined) problems.push(problem);
     } else if (row.required !== undefined) problems.push(`${name} is not set. ${row.required}`);
   }
-  return { given: given as Given, problems };
+  return { given: given as Given, problems, malformed };
 }
 
 /** One variable, for tools that need no others. */
