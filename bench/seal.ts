@@ -74,7 +74,12 @@ async function work(store: TaskStore, sealer = deps.sealer): Promise<void> {
   const wired = { ...deps, store, sealer };
   for (let i = 0; i < ROUND; i++)
     await submit(wired, { agent: AGENT, lanes: 1, input: { text: "hello" }, id: crypto.randomUUID() });
-  const { completed } = await serve(AGENT, agent, "drain", new AbortController().signal, wired);
+  const { completed } = await serve(wired, {
+    name: AGENT,
+    agent,
+    mode: "drain",
+    stop: new AbortController().signal,
+  });
   if (completed !== ROUND) throw new Error(`${completed} of ${ROUND} tasks completed`);
 }
 

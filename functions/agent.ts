@@ -12,7 +12,7 @@ export const job: Job = {
     const deps = { ...wired, ...modelOf(config), lanesOf };
     // Throws where the store is away: nothing is taken that could not be claimed.
     const dispatched = await dispatchDue(deps, name, stop, agent.limits);
-    const handled = await serve(name, agent, "idle", stop, deps);
+    const handled = await serve(deps, { name, agent, mode: "idle", stop });
     return { agent: name, ended: stop.aborted ? "out of time" : "idle", dispatched, handled };
   },
 };

@@ -7,6 +7,7 @@ import { errorKinds } from "../shared/errors/errors.ts";
 import { counters } from "../shared/meter/counters.ts";
 import { type QueueField, queueFields } from "../shared/ports/queue-fields.ts";
 import { findingKinds } from "../shared/reconcile/findings/findings.ts";
+import { type Policy, policies } from "../shared/retry/policies.ts";
 import { functionVariables } from "../shared/settings/functions.ts";
 import { protocolVariables } from "../shared/settings/protocol.ts";
 import { serverVariables } from "../shared/settings/servers.ts";
@@ -14,19 +15,21 @@ import { defaults, settingRules, takeoverWait, timing } from "../shared/settings
 import { togetherRules } from "../shared/settings/together.ts";
 import { deployVariables, localVariables } from "../shared/settings/tools.ts";
 import { READERS, type Variable } from "../shared/settings/variable.ts";
-import { type Transition, transitions } from "../shared/task/table.ts";
+import { type Birth, births, stateFacts, type Transition, transitions } from "../shared/task/table.ts";
 import { showDuration } from "../shared/values/duration.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
+const beginnings = Object.entries(births) as [string, Birth][];
 
 function diagram(): string {
   const arrows = rules.flatMap(([event, { from, to }]) => {
     if (to === "same") return [];
     return from.flatMap((state) => to.map((next) => ({ state, next, event })));
   });
+  const first = beginnings.flatMap(([event, { to }]) => to.map((state) => `  [*] --> ${state}: ${event}`));
   const byPair = Map.groupBy(arrows, ({ state, next }) => `${state} --> ${next}`);
   const lines = [...byPair].map(([pair, list]) => `  ${pair}: ${list.map(({ event }) => event).join(", ")}`);
-  return ["```mermaid", "stateDiagram-v2", "  [*] --> dispatched: submit", ...lines, "```"].join("\n");
+  return ["```mermaid", "stateDiagram-v2", ...first, ...lines, "```"].join("\n");
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -34,13 +37,31 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
+function stateTable(): string {
+  const rows = Object.entries(stateFacts).map(([state, { isFinal, meaning }]) => [
+    `\`${state}\``,
+    isFinal ? "yes" : "no",
+    meaning,
+  ]);
+  return table(["state", "final", "meaning"], rows);
+}
+
 function events(): string {
   return table(
     ["event", "from", "to", "written by", "when"],
-    rules.map(([event, { from, to, by, meaning }]) => {
-      const left = from.length === 8 ? "any state" : from.join(", ");
-      return [`\`${event}\``, left, to === "same" ? "the same" : to.join(", "), by, meaning];
-    }),
+    [
+      ...beginnings.map(([event, { to, by, meaning }]) => [
+        `\`${event}\``,
+        "none",
+        to.join(", "),
+        by,
+        meaning,
+      ]),
+      ...rules.map(([event, { from, to, by, meaning }]) => {
+        const left = from.length === 8 ? "any state" : from.join(", ");
+        return [`\`${event}\``, left, to === "same" ? "the same" : to.join(", "), by, meaning];
+      }),
+    ],
   );
 }
 
@@ -130,8 +151,24 @@ function fields(): string {
   );
 }
 
+function retries(): string {
+  const shown = (ms: number) => showDuration(ms);
+  const until = ({ tries, lasts }: Policy) =>
+    tries !== undefined ? `${tries} tries` : lasts !== undefined ? shown(lasts) : "as said";
+  return table(
+    ["policy", "pauses", "until", "what"],
+    Object.entries<Policy>(policies).map(([name, policy]) => [
+      `\`${name}\``,
+      `${shown(policy.first)} to ${shown(policy.longest)}`,
+      until(policy),
+      policy.what,
+    ]),
+  );
+}
+
 const parts: Record<string, Record<string, () => string>> = {
-  "docs/lifecycle.md": { diagram, events },
+  "docs/lifecycle.md": { states: stateTable, diagram, events },
+  "docs/architecture.md": { retries },
   "docs/errors.md": { errors },
   "docs/settings.md": {
     servers: () => variables(serverVariables),

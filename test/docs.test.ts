@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
@@ -41,17 +41,35 @@ test("every script of package.json is in the README", () => {
 
 test("every link between the docs leads somewhere", () => {
   const pages = [
-    "README.md",
-    "CHANGELOG.md",
-    ...readdirSync(join(root, "docs"))
+    ...readdirSync(root).filter((name) => name.endsWith(".md")),
+    ...(readdirSync(join(root, "docs"), { recursive: true }) as string[])
       .filter((name) => name.endsWith(".md"))
       .map((name) => `docs/${name}`),
   ];
+  expect(pages).toContain("CONTRIBUTING.md");
   for (const page of pages) {
     for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       expect(() => read(join(page, "..", target as string)), `${page} → ${target}`).not.toThrow();
     }
   }
+});
+
+test("every file that the maintainer's pages name is there", () => {
+  for (const page of ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md"]) {
+    const named = [...read(page).matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)].map((match) => match[1] as string);
+    const gone = named.filter(
+      (name) => !["", "shared"].some((folder) => existsSync(join(root, folder, name))),
+    );
+    expect(gone, page).toEqual([]);
+  }
+});
+
+test("the glossary has at most 25 words, in their order", () => {
+  const [, glossary = ""] = read("docs/architecture.md").split("## Glossary");
+  const words = [...glossary.matchAll(/^\| ([a-z][^|]*?) \|/gm)].map((match) => match[1] as string).slice(1);
+  expect(words.length).toBeLessThanOrEqual(25);
+  expect(words.length).toBeGreaterThan(20);
+  expect(words).toEqual([...words].sort());
 });
 
 test("every error code and every setting has its place in the docs", () => {

@@ -45,7 +45,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/journal": ACTIVITY,
   "shared/settings": CORE,
   "shared/ports": [...CORE, "shared/meter/counters.ts"],
-  "shared/meter": OUTSIDE,
+  "shared/meter": ACTIVITY,
   "shared/retry": OUTSIDE,
   "shared/seal": [...OUTSIDE, "node:crypto"],
   "shared/dispatch": [...ACTIVITY, "shared/reconcile/books", "shared/reconcile/look/examine.ts"],

@@ -4,7 +4,7 @@ import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { systemClock } from "../../shared/ports/clock.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { patiently } from "../../shared/retry/patience.ts";
+import { withPatience } from "../../shared/retry/patience.ts";
 import { defaults, type Settings, timing } from "../../shared/settings/settings.ts";
 import type { Config } from "./config.ts";
 
@@ -38,7 +38,7 @@ function halfOpen(settings: Settings): Pick<ConnectionOptions, "pingInterval" | 
 
 /** Who connects in the seconds of an election waits for it, as whoever is connected does. */
 export function openKv(nc: NatsConnection, settings: Settings, log: Log): Promise<TaskStore> {
-  return patiently({ clock: systemClock, log }, "store_unavailable", () => natsKv(nc, settings));
+  return withPatience({ clock: systemClock, log }, "store_unavailable", () => natsKv(nc, settings));
 }
 
 export function notConnected(error: unknown, url: string): PawlError {

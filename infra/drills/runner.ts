@@ -30,9 +30,12 @@ process.on("SIGTERM", () => stop.abort(new Error("told to stop")));
 const agent = await loadAgent(name, agentsFolder());
 const config = configFrom(process.env);
 await using deps = await wire(config, logger(true));
-await serve(name, agent, "forever", stop.signal, {
-  ...deps,
-  ...modelOf(config),
-  store: pause.store(deps.store),
-  bus: pause.bus(deps.bus),
-});
+await serve(
+  {
+    ...deps,
+    ...modelOf(config),
+    store: pause.store(deps.store),
+    bus: pause.bus(deps.bus),
+  },
+  { name, agent, mode: "forever", stop: stop.signal },
+);

@@ -2,18 +2,18 @@ import { isPawlError, isUnsound, messageOf, PawlError } from "../errors/errors.t
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
 import type { Advisory, KeptMessage } from "../ports/bus.ts";
-import { type Deps, mark } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import { whilePatient } from "../retry/patience.ts";
 import { deadLetter } from "../task/create.ts";
-import { surplusAs } from "../task/decide.ts";
+import { isCarrier, surplusAs } from "../task/decide.ts";
 import type { Task, TaskFailure } from "../task/document.ts";
 import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
-import { type Arrived, arrive, type Read } from "./arrive.ts";
+import { type Arrived, arrive, type ReadMessage } from "./arrive.ts";
 import { keepConflict, keepPoison, keepUnsound } from "./dead-letters.ts";
 
 const MOST = 500;
@@ -69,14 +69,14 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
       error.code as "deliveries_exhausted",
       `${error.message}. ${arrived.message}`,
     );
-    await keepPoison(deps, delivery, queue, problem, guard, async () => true);
+    await keepPoison(deps, { delivery, queue, guard, isSilent: async () => true }, problem);
     return true;
   }
   try {
     return await failCarried(deps, arrived, delivery, error, guard);
   } catch (unsound) {
     if (!isUnsound(unsound)) throw unsound;
-    await keepUnsound(deps, arrived, delivery, unsound, guard);
+    await keepUnsound(deps, { arrived, delivery, guard }, unsound);
     return true;
   }
 }
@@ -85,12 +85,12 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
 async function failCarried(
   deps: Deps,
   arrived: Arrived,
-  delivery: Read,
+  delivery: ReadMessage,
   error: TaskFailure,
   guard: Guard,
 ): Promise<boolean> {
   const { envelope, arrival } = arrived;
-  const expiresAt = deps.clock.now() + deps.settings.retention;
+  const expiresAt = expiryOf(deps);
   for (;;) {
     const found = await readThrough(deps, envelope.id, guard);
     if (!found) {
@@ -100,7 +100,7 @@ async function failCarried(
     }
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
     if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
-    if (!isSameWork(found.task, arrived)) await keepConflict(deps, arrived, delivery, guard);
+    if (!isSameWork(found.task, arrived)) await keepConflict(deps, { arrived, delivery, guard });
     // What its last holder paid, and could not say, goes into the dead letter.
     const reached = carries(found.task, arrived) ? await journalReached(deps, found.task, guard) : undefined;
     const written = await update(deps, found, changeOf(found, arrived, error, expiresAt, reached), guard);
@@ -133,8 +133,5 @@ function changeOf(
 }
 
 function carries(task: Task, arrived: Arrived): boolean {
-  const { queue, seq, dispatch } = arrived.arrival;
-  if (!isSameWork(task, arrived) || (task.state !== "running" && task.state !== "dispatched")) return false;
-  if (task.seq === undefined) return dispatch === task.dispatches;
-  return task.queue === queue && task.seq === seq;
+  return isSameWork(task, arrived) && isCarrier(task, arrived.arrival);
 }

@@ -21,10 +21,10 @@ export interface Arrived {
 }
 
 /** What is read of a message, whether it was delivered or found lying in its stream. */
-export type Read = Pick<Delivery, "subject" | "data" | "headers" | "queue" | "seq">;
+export type ReadMessage = Pick<Delivery, "subject" | "data" | "headers" | "queue" | "seq">;
 
 /** Reads a message; one that can't be read comes back as the error that says why. */
-export async function arrive(deps: Deps, delivery: Read, queue: Queue): Promise<Arrived | PawlError> {
+export async function arrive(deps: Deps, delivery: ReadMessage, queue: Queue): Promise<Arrived | PawlError> {
   try {
     const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
     const revision = delivery.headers.get(REVISION_HEADER);
@@ -50,7 +50,7 @@ export async function arrive(deps: Deps, delivery: Read, queue: Queue): Promise<
 }
 
 /** Which dispatch of its task a message is of; 0 where Pawl did not publish it. */
-export function dispatchOf(delivery: Read): number {
+export function dispatchOf(delivery: ReadMessage): number {
   const text = delivery.headers.get(DISPATCH_HEADER) ?? "0";
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }

@@ -1,20 +1,29 @@
 import { isUnsound, type PawlError } from "../errors/errors.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
-import { type Deps, mark } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark } from "../ports/deps.ts";
 import { create, readThrough, update } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import { DOCUMENT_LIMIT } from "../settings/settings.ts";
 import { deadLetter } from "../task/create.ts";
-import type { Failed, RawMessage, Running, Task, TaskFailure } from "../task/document.ts";
+import { isCarrier } from "../task/decide.ts";
+import type { Failed, RawMessage, Running, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
 import { hashInput, sha256 } from "../values/json.ts";
-import { type Arrived, dispatchOf, type Read } from "./arrive.ts";
+import { type Arrived, dispatchOf, type ReadMessage } from "./arrive.ts";
 
 /** Whether a task's holder may be taken for dead. */
 export type IsSilent = (task: Running) => Promise<boolean>;
+
+/** A message that is no task, in somebody's hands. */
+export interface Poison {
+  readonly delivery: ReadMessage;
+  readonly queue: Queue;
+  readonly guard: Guard;
+  readonly isSilent: IsSilent;
+}
 
 /**
  * Keeps a message that is no task: a failed document with its bytes, under the id its subject names. If it carries a task
@@ -23,15 +32,12 @@ export type IsSilent = (task: Running) => Promise<boolean>;
  */
 export async function keepPoison(
   deps: Deps,
-  delivery: Read,
-  queue: Queue,
+  { delivery, queue, guard, isSilent }: Poison,
   problem: PawlError,
-  guard: Guard,
-  isSilent: IsSilent,
 ): Promise<string> {
   const named = delivery.subject.slice(subjectPrefix(queue).length);
   const error: TaskFailure = { code: problem.code, message: problem.message, phase: "envelope" };
-  const letter = async (id: string) => poisonLetter(deps, id, error, delivery, queue);
+  const letter = async (id: string) => poisonLetter(deps, { delivery, queue }, id, error);
   const stray = await derivedId(delivery);
   const { queue: stream, seq } = delivery;
   const keep = async (): Promise<string | undefined> => {
@@ -43,9 +49,9 @@ export async function keepPoison(
     }
     if (isSettled(found.task, stream, seq)) return named;
     let change: TaskEvent;
-    if (isCarrier(found.task, delivery)) {
+    if (isCarrier(found.task, { queue: stream, seq, dispatch: dispatchOf(delivery) })) {
       if (found.task.state === "running" && !(await isSilent(found.task))) return undefined;
-      const expiresAt = deps.clock.now() + deps.settings.retention;
+      const expiresAt = expiryOf(deps);
       const reached = await journalReached(deps, found.task, guard);
       change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
     } else {
@@ -76,64 +82,54 @@ export async function keepPoison(
   }
 }
 
-function isCarrier(task: Task, delivery: Read): boolean {
-  const dispatch = dispatchOf(delivery);
-  if (task.state === "dispatched") return dispatch > 0 && dispatch === task.dispatches;
-  return task.state === "running" && task.queue === delivery.queue && task.seq === delivery.seq;
+/** A message that is a task, and whose task can't take it. */
+interface Apart {
+  readonly arrived: Arrived;
+  readonly delivery: ReadMessage;
+  readonly guard: Guard;
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */
-export function keepConflict(deps: Deps, arrived: Arrived, delivery: Read, guard: Guard): Promise<string> {
-  const { seq, queue } = delivery;
-  const message = `Task ${arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
-  return keepApart(deps, arrived, delivery, { code: "id_conflict", message, phase: "envelope" }, guard);
+export function keepConflict(deps: Deps, message: Apart): Promise<string> {
+  const { seq, queue } = message.delivery;
+  const text = `Task ${message.arrived.envelope.id} has another agent or input than this message (sequence ${seq} of ${queue})`;
+  return keepApart(deps, message, { code: "id_conflict", message: text, phase: "envelope" });
 }
 
 /** The document of its task can't be acted upon. */
-export async function keepUnsound(
-  deps: Deps,
-  arrived: Arrived,
-  delivery: Read,
-  { code, message }: PawlError,
-  guard: Guard,
-): Promise<string> {
-  const { seq, queue } = delivery;
-  const kept = await keepApart(deps, arrived, delivery, { code, message, phase: "delivery" }, guard);
-  deps.log("error", "document.unsound", { task: arrived.envelope.id, queue, seq, kept, reason: message });
+export async function keepUnsound(deps: Deps, message: Apart, error: PawlError): Promise<string> {
+  const { seq, queue } = message.delivery;
+  const { code, message: reason } = error;
+  const kept = await keepApart(deps, message, { code, message: reason, phase: "delivery" });
+  deps.log("error", "document.unsound", { task: message.arrived.envelope.id, queue, seq, kept, reason });
   return kept;
 }
 
 /** A message whose task can't take it becomes a dead letter of its own, which settles its sequence. */
-export async function keepApart(
-  deps: Deps,
-  { envelope, arrival }: Arrived,
-  delivery: Read,
-  error: TaskFailure,
-  guard: Guard,
-): Promise<string> {
+async function keepApart(deps: Deps, message: Apart, error: TaskFailure): Promise<string> {
+  const { arrived, delivery, guard } = message;
+  const { envelope, arrival } = arrived;
   const id = await derivedId(delivery);
-  const expiresAt = deps.clock.now() + deps.settings.retention;
-  await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiresAt, mark(deps)), guard);
+  await create(deps, deadLetter({ ...envelope, id }, arrival, error, expiryOf(deps), mark(deps)), guard);
   return id;
 }
 
 async function poisonLetter(
   deps: Deps,
+  { delivery, queue }: Pick<Poison, "delivery" | "queue">,
   id: string,
   error: TaskFailure,
-  delivery: Read,
-  queue: Queue,
 ): Promise<Failed> {
   const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };
-  const expiresAt = deps.clock.now() + deps.settings.retention;
+  const expiresAt = expiryOf(deps);
   return deadLetter(kind, carrier, error, expiresAt, mark(deps), raw(delivery, deps.settings.inputLimit));
 }
 
 /** Most bytes that fit a document as base64, with room for the rest of it. */
 const RAW_LIMIT = Math.floor(((DOCUMENT_LIMIT - 32 * 1024) * 3) / 4);
 
-function raw(delivery: Read, limit: number): RawMessage {
+function raw(delivery: ReadMessage, limit: number): RawMessage {
   const kept = delivery.data.subarray(0, Math.min(limit, RAW_LIMIT));
   let binary = "";
   for (const byte of kept) binary += String.fromCharCode(byte);
@@ -146,6 +142,6 @@ function raw(delivery: Read, limit: number): RawMessage {
 }
 
 /** The same for every delivery of one message, so that a redelivery finds what was kept. */
-async function derivedId(delivery: Read): Promise<string> {
+async function derivedId(delivery: ReadMessage): Promise<string> {
   return `stray-${(await sha256(`${delivery.queue}:${delivery.seq}`)).slice(0, 32)}`;
 }

@@ -1,7 +1,7 @@
 import type { Deps } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { update } from "../retry/guarded-write.ts";
-import { patiently, whilePatient } from "../retry/patience.ts";
+import { whilePatient, withPatience } from "../retry/patience.ts";
 import type { Dispatched, Running, Task } from "../task/document.ts";
 import { laneOf, type Queue, queueNamed, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
@@ -58,5 +58,5 @@ export function msgIdOf({ id, dispatches, history, meta }: Task): string {
 
 /** Makes sure of a queue. */
 export function ensureQueue(deps: Deps, queue: Queue, how: "correct" | "create"): Promise<readonly string[]> {
-  return patiently(deps, "bus_unavailable", () => deps.bus.ensure(queue, how));
+  return withPatience(deps, "bus_unavailable", () => deps.bus.ensure(queue, how));
 }

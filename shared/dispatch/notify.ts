@@ -4,9 +4,9 @@ import type { Notice } from "../ports/notify.ts";
 import type { Stored } from "../ports/store.ts";
 import { update } from "../retry/guarded-write.ts";
 import { whilePatient } from "../retry/patience.ts";
+import { pauseAfter } from "../retry/retry.ts";
 import type { Failed, InDoubt, Task, Untold, Waiting } from "../task/document.ts";
 import { apply } from "../task/transitions.ts";
-import { backoff } from "../values/backoff.ts";
 import type { Json } from "../values/json.ts";
 
 /** After about a day nobody is there to be told. */
@@ -18,7 +18,7 @@ type WithNews = (Waiting | InDoubt | Failed) & { readonly untold: Untold };
  * Tells people that a task failed, is in doubt, or waits for them: at least once, under an id that stays the same. The
  * try is written down first, so that two sweeps seldom tell the same, and a sweep that dies is followed by another.
  */
-export async function tell(deps: Deps, stored: Stored): Promise<boolean> {
+export async function notifyPeople(deps: Deps, stored: Stored): Promise<boolean> {
   const { notify, clock, meter } = deps;
   const isDue = (task: Task): task is WithNews =>
     "untold" in task && task.untold !== undefined && task.untold.dueAt <= clock.now();
@@ -28,7 +28,7 @@ export async function tell(deps: Deps, stored: Stored): Promise<boolean> {
   if (!notify || !isDue(stored.task)) return false;
   const { id, agent } = stored.task;
   const { tries } = stored.task.untold;
-  const againAt = clock.now() + backoff(tries + 1, Math.random(), 60_000, 3_600_000);
+  const againAt = clock.now() + pauseAfter("webhook", tries + 1);
   const begun = await update(
     deps,
     stored,

@@ -1,7 +1,7 @@
 import { messageOf, PawlError } from "../errors/errors.ts";
 import { doubtful, reachedBy } from "../journal/entries.ts";
 import { countSpent, readJournal } from "../journal/journal.ts";
-import type { Deps } from "../ports/deps.ts";
+import { type Deps, expiryOf } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { readThrough, update } from "../retry/guarded-write.ts";
 import { whilePatient } from "../retry/patience.ts";
@@ -94,11 +94,7 @@ export function resolve(
         message: `Nobody knows whether ${task.effect} happened, and the task was given up`,
         phase: "handler",
       };
-      return apply(
-        task,
-        { type: "resolve", to: "failed", error, expiresAt: mark.now + deps.settings.retention },
-        mark,
-      );
+      return apply(task, { type: "resolve", to: "failed", error, expiresAt: expiryOf(deps, mark.now) }, mark);
     }
     const queue = streamName(queueOf(deps, task));
     const told = apply(task, { type: "resolve", to: "dispatched", queue, answer: { ...resolution } }, mark);
@@ -129,7 +125,7 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
       const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;
       if (mayAct || isOpen) return asked(deps, task, mark);
     }
-    const expiresAt = mark.now + deps.settings.retention;
+    const expiresAt = expiryOf(deps, mark.now);
     // What a holder paid that died is in the journal only.
     const reached = reachedBy(task, journal?.head);
     return apply(task, { type: "cancel", ended: true, expiresAt, reached }, mark);

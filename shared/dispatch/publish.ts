@@ -1,9 +1,10 @@
 import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
 import type { PublishResult } from "../ports/bus.ts";
-import type { Deps } from "../ports/deps.ts";
+import { type Deps, expiryOf } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { update } from "../retry/guarded-write.ts";
-import { PATIENCE, pause, whilePatient } from "../retry/patience.ts";
+import { PATIENCE, whilePatient } from "../retry/patience.ts";
+import { pause } from "../retry/retry.ts";
 import type { Dispatched, DuplicateLayer, Task } from "../task/document.ts";
 import { DISPATCH_HEADER, encodeEnvelope, REVISION_HEADER, SEAL_HEADER } from "../task/envelope.ts";
 import type { TaskEvent } from "../task/events.ts";
@@ -60,7 +61,7 @@ export async function publish(
           `Task ${stored.task.id}: its subject stayed occupied by an old message`,
         );
       }
-      await pause(deps, ++failures);
+      await pause(deps, "patience", ++failures);
     } catch (error) {
       if (isPawlError(error, "bus_unavailable")) unknown = true;
       // Nobody took it, which a cluster that is choosing its leader says too.
@@ -72,7 +73,7 @@ export async function publish(
             phase: "publish",
             reason: messageOf(error),
           });
-          await pause(deps, ++failures);
+          await pause(deps, "patience", ++failures);
           continue;
         }
       }
@@ -161,7 +162,7 @@ async function takeBack(
   const error = { code: "msg_id_taken", message: messageOf(cause), phase: "delivery" } as const;
   const event: TaskEvent =
     retryIn === "dead letter"
-      ? { type: "exhaust", error, queue, expiresAt: now + deps.settings.retention }
+      ? { type: "exhaust", error, queue, expiresAt: expiryOf(deps, now) }
       : { type: "rollback", dueAt: now + retryIn, note: messageOf(cause) };
   try {
     const written = await update(

@@ -11,7 +11,7 @@ import { ORPHAN_AFTER, type SweptState, sweepAt } from "../task/due.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
 import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
-import { tell } from "./notify.ts";
+import { notifyPeople } from "./notify.ts";
 import { type Patience, publish } from "./publish.ts";
 import { inspectCalmly, isStranded } from "./queues.ts";
 
@@ -41,18 +41,18 @@ export async function dispatchDue(
   stop?: AbortSignal,
   { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP, onDispatched }: SweepLimits = {},
 ): Promise<number> {
-  const { turnOf, serverNow } = turnsOf(deps);
+  const { frontOf, serverNow } = queueFronts(deps);
   // By the first of the lanes whose turn has come; each task is then measured by its own.
-  const all = Array.from({ length: lanes }, (_, lane) => turnOf(queueOf(deps, { agent, lane })));
-  const turn = Math.max(0, ...(await Promise.all(all)));
+  const all = Array.from({ length: lanes }, (_, lane) => frontOf(queueOf(deps, { agent, lane })));
+  const front = Math.max(0, ...(await Promise.all(all)));
   // A clock that is ahead, ours or the server's, must start nothing before its time.
   const now = Math.min(deps.clock.now(), serverNow());
   const isOpen = openOf(deps);
   /** What is due is dispatched; what was due long ago only if nothing shows that it is done. */
   const isToDispatch = async (stored: Stored) => !isOverdue(stored.task, now) || isOpen(stored);
-  const orphans = Math.min(turn, now - dispatchTimeout) + ORPHAN_AFTER;
-  const isTurn = async (task: Dispatched | Running) =>
-    now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await turnOf(carrierOf(deps, task)));
+  const orphans = Math.min(front, now - dispatchTimeout) + ORPHAN_AFTER;
+  const isAtFront = async (task: Dispatched | Running) =>
+    now - task.updatedAt >= dispatchTimeout && task.updatedAt <= (await frontOf(carrierOf(deps, task)));
   let isAway = false;
   const notify: Notify = async (notice) => {
     try {
@@ -64,7 +64,7 @@ export async function dispatchDue(
   };
   // A receiver that does not answer is not waited for again and again: the rest is told by the next sweep.
   const told = async (stored: Stored) =>
-    deps.notify !== undefined && !isAway && (await tell({ ...deps, notify }, stored));
+    deps.notify !== undefined && !isAway && (await notifyPeople({ ...deps, notify }, stored));
   const dispatched = (isDispatched: boolean, { task }: Stored) => {
     if (isDispatched) onDispatched?.(task);
     return isDispatched;
@@ -91,7 +91,7 @@ export async function dispatchDue(
   ];
   /** Of those with a message, only the ones whose turn has come cost a look. */
   const isWorth = async ({ task }: Stored) =>
-    (task.state !== "dispatched" && task.state !== "running") || (await isTurn(task));
+    (task.state !== "dispatched" && task.state !== "running") || (await isAtFront(task));
   let looked = 0;
   let changed = 0;
   for (const [state, until, work] of works) {
@@ -129,7 +129,7 @@ export async function dispatchDue(
  * later is not looked for, its message is further back; so a long queue costs a sweep nothing. Not so where messages
  * lie that nobody will deliver any more: the oldest of them says nothing.
  */
-function turnsOf(deps: Deps): { turnOf: (queue: Queue) => Promise<number>; serverNow: () => number } {
+function queueFronts(deps: Deps): { frontOf: (queue: Queue) => Promise<number>; serverNow: () => number } {
   const now = deps.clock.now();
   const asked = new Map<string, Promise<number>>();
   let serverNow = Number.POSITIVE_INFINITY;
@@ -143,12 +143,12 @@ function turnsOf(deps: Deps): { turnOf: (queue: Queue) => Promise<number>; serve
       return isPawlError(error, "bus_refused") ? now : 0;
     }
   };
-  const turnOf = (queue: Queue) => {
-    const turn = asked.get(streamName(queue)) ?? ask(queue);
-    asked.set(streamName(queue), turn);
-    return turn;
+  const frontOf = (queue: Queue) => {
+    const front = asked.get(streamName(queue)) ?? ask(queue);
+    asked.set(streamName(queue), front);
+    return front;
   };
-  return { turnOf, serverNow: () => serverNow };
+  return { frontOf, serverNow: () => serverNow };
 }
 
 /** Whether nothing shows that a task is done which nobody carries. One that is, is left to a person. */

@@ -1,13 +1,9 @@
-import type { Agent, AgentContext } from "../agent.ts";
+import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
-import type { Journal } from "../journal/journal.ts";
 import { trail } from "../journal/trail.ts";
-import type { Deps } from "../ports/deps.ts";
-import type { Guard } from "../retry/guards.ts";
-import type { Running } from "../task/document.ts";
+import { inside, isAwaitedAlone, isInside } from "./awaits.ts";
 import { childrenOf } from "./child.ts";
 import { effectOf } from "./effect.ts";
-import { inside, isAwaitedAlone, isInside } from "./lineage.ts";
 import { llmOf } from "./llm.ts";
 import type { Scene } from "./scene.ts";
 import { stepOf } from "./step.ts";
@@ -36,6 +32,9 @@ function together(all: readonly Suspension[], isAlone: boolean): Suspension {
   };
 }
 
+/** What a scene is made of. */
+type Given = Pick<Scene, "deps" | "task" | "agent" | "journal" | "signal" | "guard">;
+
 type Verbs = "step" | "effect" | "sleep" | "waitFor" | "approval" | "llm" | "submit";
 
 /** What a handler can call, bound to its task's journal. */
@@ -46,14 +45,8 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
   close(): Promise<void> | undefined;
 }
 
-export function callsOf(
-  deps: Deps,
-  task: Running,
-  agent: Agent,
-  journal: Journal,
-  signal: AbortSignal,
-  guard: Guard,
-): Calls {
+export function callsOf(given: Given): Calls {
+  const { agent, journal, signal } = given;
   const path = trail(journal.listed(), { journal: journal.version, agent: agent.version });
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
   const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
@@ -76,12 +69,7 @@ export function callsOf(
   const forEver = () => new Promise<never>(() => {});
 
   const scene: Scene = {
-    task,
-    agent,
-    journal,
-    signal,
-    deps,
-    guard,
+    ...given,
     through: async (kind, name, go, how) => {
       if (mode === "closed")
         throw new PawlError("call_invalid", `${kind} ${name} was called after the handler ended: await it`);

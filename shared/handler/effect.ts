@@ -4,8 +4,8 @@ import { resolutionName } from "../journal/entries.ts";
 import type { Call } from "../journal/trail.ts";
 import type { Running } from "../task/document.ts";
 import { type JsonObject, sha256 } from "../values/json.ts";
+import { disown } from "./disowned.ts";
 import { type Scene, wrongCall } from "./scene.ts";
-import { disown } from "./witness.ts";
 
 /**
  * Dead before the intent is listed: nothing was begun. From then until the receipt is listed, the next execution finds

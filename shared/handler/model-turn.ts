@@ -1,15 +1,14 @@
 import { messageOf, PawlError, Retry } from "../errors/errors.ts";
-import { ledger } from "../journal/ledger.ts";
+import { budgetOf } from "../journal/budget.ts";
 import { costOf, priceOf, worstCase } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import { policies } from "../retry/policies.ts";
+import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
-import { backoff } from "../values/backoff.ts";
 import { byteLength } from "../values/json.ts";
 import type { Scene } from "./scene.ts";
 
-/** Tries of one turn while the API is busy, under the heartbeat; then the task steps back. */
-const TRIES = 6;
 /** What is asked for beyond this frees the lane meanwhile. */
 const LONGEST_WAIT = 60_000;
 
@@ -21,7 +20,7 @@ export function turnsOf(
   scene: Scene,
 ): (name: string, request: TurnRequest, first: number | undefined) => Promise<Turn> {
   const { agent, journal, signal, deps, through, park } = scene;
-  const book = ledger(journal.listed(), agent.limits.budgetUsd);
+  const book = budgetOf(journal.listed(), agent.limits.budgetUsd);
 
   return async (name, request, first) => {
     const model = modelOf(deps.model);
@@ -46,18 +45,18 @@ export function turnsOf(
           const cost = costOf(turn.usage, price);
           const { kept } = await journal.keep(turn, `Model turn ${key}`);
           await journal.append({ kind: "receipt", key, cost, ...kept });
-          book.settle(most, cost);
+          book.charge(most, cost);
           return turn;
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
           const why = messageOf(error).slice(0, 500);
           await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
-          if (error.isFree) book.settle(most, undefined);
+          if (error.isFree) book.charge(most, undefined);
           signal.throwIfAborted();
           if (error.code !== "model_unavailable") throw error;
-          const wait = error.after ?? backoff(failures, Math.random(), 1_000, 30_000);
+          const wait = error.after ?? pauseAfter("modelTurn", failures);
           if (wait > LONGEST_WAIT) throw new Retry(why, wait, { cause: error });
-          if (failures >= TRIES) throw error;
+          if (failures >= policies.modelTurn.tries) throw error;
           deps.log("warn", "model.retry", { task: scene.task.id, reason: why, in: wait });
           await deps.clock.sleep(wait, signal);
         }

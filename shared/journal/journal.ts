@@ -1,7 +1,7 @@
 import { Altered, isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
 import type { Revision, StoredHead, WriteResult } from "../ports/store.ts";
-import { endure, endured, persist } from "../retry/guarded-write.ts";
+import { attempt, persist } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import type { Running, Task } from "../task/document.ts";
 import { wasCutShort } from "../task/ends.ts";
@@ -81,7 +81,7 @@ export async function openJournal(
     added.push(...batch);
     return flush();
   };
-  let turn: Promise<void> = Promise.resolve();
+  let lastFlush: Promise<void> = Promise.resolve();
 
   return {
     version: head.version,
@@ -92,7 +92,7 @@ export async function openJournal(
     append: (entry) => {
       // A copy: its handler has the value too, and may change it while this is sealed and written, or with a later entry.
       pending.push(structuredClone({ ...entry, when: deps.clock.now() }));
-      turn = turn.then(async () => {
+      lastFlush = lastFlush.then(async () => {
         // What could not be listed is unknown from then on: nothing may be listed after it.
         if (broken) throw broken;
         await flush().catch((error: unknown) => {
@@ -100,8 +100,8 @@ export async function openJournal(
           throw error;
         });
       });
-      const mine = turn;
-      turn = mine.catch(() => {});
+      const mine = lastFlush;
+      lastFlush = mine.catch(() => {});
       return mine;
     },
     keep: async (value, what) => {
@@ -224,15 +224,9 @@ async function putHead(
   guard: Guard,
 ): Promise<StoredHead> {
   let seen = first;
-  for (let failures = 0; ; ) {
-    guard();
-    try {
-      const result = await deps.store.putHead(head, seen);
-      endured(head.taskId, guard);
-      if (result.kind === "written") return storedAs(head, result);
-    } catch (error) {
-      failures = await endure(deps, error, failures, head.taskId, guard);
-    }
+  for (;;) {
+    const result = await attempt(deps, head.taskId, guard, () => deps.store.putHead(head, seen));
+    if (result.kind === "written") return storedAs(head, result);
     const found = await persist(deps, head.taskId, guard, () => deps.store.getHead(head.taskId));
     if (found?.head.stamp === head.stamp) return found;
     // Left by a holder that opened it and listed nothing, or by a task of the same id that was forgotten.

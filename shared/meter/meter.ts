@@ -3,23 +3,22 @@ import { systemClock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { TaskStore } from "../ports/store.ts";
-import { backoff } from "../values/backoff.ts";
+import { policies } from "../retry/policies.ts";
+import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
-/** Fifty that end at the same moment are through by the tenth; a function's last counts have no other flush. */
-const TRIES = 20;
 const shardName = (shard: number) => `counts-${shard}`;
 
-type Counts = Record<string, number>;
+type CounterValues = Record<string, number>;
 
 /**
  * Counts in memory, and adds them up in the store when flushed. A process that is killed takes its last counts with it:
  * they are for alerts. Without anything counted, nothing is written.
  */
 export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
-  let counts: Counts = {};
+  let counts: CounterValues = {};
   return {
     count: (counter, labels, by = 1) => {
       const name = series(`${counter}_total`, labels);
@@ -31,13 +30,13 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       const added = counts;
       counts = {};
       try {
-        for (let tries = 0; tries < TRIES; tries++) {
+        for (let tries = 0; tries < policies.counters.tries; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
           const there = await store.getRecord(name);
-          const sum = plus(there ? (JSON.parse(there.text) as Counts) : {}, added);
+          const sum = plus(there ? (JSON.parse(there.text) as CounterValues) : {}, added);
           const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
           if (written.kind === "written") return;
-          await systemClock.sleep(backoff(tries + 1, Math.random(), 10, 250));
+          await pause({ clock: systemClock }, "counters", tries + 1);
         }
         counts = plus(added, counts);
       } catch (error) {
@@ -87,13 +86,16 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
 }
 
 /** All that was ever counted in this namespace. */
-export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<Counts> {
+export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<CounterValues> {
   const shards = Array.from({ length: SHARDS }, (_, shard) => store.getRecord(shardName(shard)));
   const found = await Promise.all(shards);
-  return found.reduce<Counts>((sum, one) => (one ? plus(sum, JSON.parse(one.text) as Counts) : sum), {});
+  return found.reduce<CounterValues>(
+    (sum, one) => (one ? plus(sum, JSON.parse(one.text) as CounterValues) : sum),
+    {},
+  );
 }
 
-function plus(a: Counts, b: Counts): Counts {
+function plus(a: CounterValues, b: CounterValues): CounterValues {
   const sum = { ...a };
   for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
   return sum;

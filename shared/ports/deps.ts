@@ -1,4 +1,5 @@
 import type { Settings } from "../settings/settings.ts";
+import type { Millis } from "../task/document.ts";
 import type { Mark } from "../task/events.ts";
 import type { Bus } from "./bus.ts";
 import type { Clock } from "./clock.ts";
@@ -47,4 +48,12 @@ export function uniqueToken(): string {
 export function mark(deps: Pick<Deps, "clock" | "runner" | "notify">): Mark {
   const tells = deps.notify !== undefined;
   return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner, tells };
+}
+
+/** When a task that ends now, or at that moment, may be removed. */
+export function expiryOf(
+  { clock, settings }: Pick<Deps, "clock" | "settings">,
+  endedAt = clock.now(),
+): Millis {
+  return endedAt + settings.retention;
 }

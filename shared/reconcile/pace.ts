@@ -1,7 +1,7 @@
 import { isPawlError } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { TaskStore } from "../ports/store.ts";
-import { pause } from "../retry/patience.ts";
+import { retry } from "../retry/retry.ts";
 
 /** How far one call of a reconciliation may go. */
 export interface Pace {
@@ -35,7 +35,7 @@ export function paceOf(deps: Deps, stop: AbortSignal, mostCalls = Number.POSITIV
       calls++;
       return work(...args);
     };
-    const again = (...args: unknown[]) => patiently({ deps, stop }, () => ask(...args));
+    const again = (...args: unknown[]) => askAgain({ deps, stop }, () => ask(...args));
     return [name, REPEATABLE.has(name) ? again : ask];
   });
   const store = Object.fromEntries(counted) as TaskStore;
@@ -47,24 +47,12 @@ export function isAway(error: unknown): boolean {
   return isPawlError(error, "store_unavailable") || isPawlError(error, "bus_unavailable");
 }
 
-export const TRIES = 4;
-
 /**
  * Asks what may be asked twice a few times, unless it is told to stop meanwhile. A store that is away for longer ends
  * the slice, not the reconciliation.
  */
-export async function patiently<T>(
-  { deps, stop }: Pick<Pace, "deps" | "stop">,
-  ask: () => Promise<T>,
-): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isAway(error) || tries === TRIES || stop.aborted) throw error;
-      await pause(deps, tries, stop);
-    }
-  }
+export function askAgain<T>({ deps, stop }: Pick<Pace, "deps" | "stop">, ask: () => Promise<T>): Promise<T> {
+  return retry(deps, "reconcile", ask, { mayPass: isAway, stop });
 }
 
 /** Where the next page begins, of a stage that is not over; without a cursor from the stage's beginning. */

@@ -4,7 +4,7 @@ import { type Account, accountFrom, textOf } from "./account.ts";
 import { hashOf, type Remembered, remember, textToSeal } from "./books/remembered.ts";
 import { REPORTS, readLedger } from "./books/reports.ts";
 import type { Finding } from "./findings/findings.ts";
-import { type Pace, patiently } from "./pace.ts";
+import { askAgain, type Pace } from "./pace.ts";
 import { type Plan, planFrom } from "./plan.ts";
 
 /** What a reconciliation does, in this order. `reconcile-stages.ts` says how; docs/operator.md says why. */
@@ -140,7 +140,7 @@ async function write(
   const { store, clock, sealer } = pace.deps;
   const next: Progress = { ...progress, touched: clock.now(), stamp: uniqueToken() };
   const text = JSON.stringify({ ...next, seal: await sealer.seal(sealText(next)) });
-  return patiently(pace, async () => {
+  return askAgain(pace, async () => {
     const written = await store.putRecord(PROGRESS, text, seen);
     if (written.kind === "written") return written.revision;
     // By this very write, whose answer was lost?

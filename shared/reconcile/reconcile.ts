@@ -1,6 +1,7 @@
 import { messageOf } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
-import { backoff } from "../values/backoff.ts";
+import { policies } from "../retry/policies.ts";
+import { retry } from "../retry/retry.ts";
 import { remember, reportFindings } from "./books/remembered.ts";
 import { levelOf } from "./books/reports.ts";
 import type { Report } from "./figures/report.ts";
@@ -85,14 +86,16 @@ async function tellReport(deps: Deps, { listed, report }: Reconciled, stop: Abor
   const findings = { ...report.findings.counts };
   const data = { name, verdict, ok, level: levelOf(listed), figures: { ...figures }, findings };
   const notice = { id: `report.${name}.${stamp}`, type: "report.written", at: report.span.to, data };
-  for (let tries = 1; deps.notify && tries <= 5; tries++) {
-    try {
-      return await deps.notify(notice);
-    } catch (error) {
-      deps.log("warn", "webhook.failed", { report: name, tries, reason: messageOf(error) });
-      await deps.clock.sleep(backoff(tries, Math.random(), 1_000, 30_000), stop);
-    }
-  }
+  const { notify } = deps;
+  if (!notify) return;
+  const unheard = (error: unknown, tries: number) =>
+    deps.log("warn", "webhook.failed", { report: name, tries, reason: messageOf(error) });
+  const { tries } = policies.reportNotice;
+  await retry(deps, "reportNotice", () => notify(notice), {
+    mayPass: () => true,
+    failed: unheard,
+    stop,
+  }).catch((error: unknown) => unheard(error, tries));
 }
 
 /** An earlier period once more, as the documents and streams are now. Nothing is kept, and nothing repaired. */

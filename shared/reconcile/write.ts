@@ -1,7 +1,8 @@
 import { messageOf } from "../errors/errors.ts";
 import { series } from "../meter/counters.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
-import { pause } from "../retry/patience.ts";
+import { policies } from "../retry/policies.ts";
+import { pause } from "../retry/retry.ts";
 import { sha256 } from "../values/json.ts";
 import type { Account } from "./account.ts";
 import { isRewound } from "./books/books.ts";
@@ -32,7 +33,7 @@ import {
 import type { Findings } from "./findings/findings.ts";
 import { sorted } from "./findings/found.ts";
 import { agentTallies, checkedSettings, queueReports } from "./findings/queues.ts";
-import { isAway, type Pace, TRIES } from "./pace.ts";
+import { isAway, type Pace } from "./pace.ts";
 
 /** How a report is written in each form. */
 export type Writers = Readonly<Record<Exclude<Format, "json">, (report: Report) => string>>;
@@ -138,8 +139,8 @@ export async function writeReport(
       const written = await deps.store.putRecord(LIST, whole.text, revision);
       if (written.kind === "refused") continue;
     } catch (error) {
-      if (!isAway(error) || ++failures === TRIES || stop.aborted) throw error;
-      await pause(deps, failures, stop);
+      if (!isAway(error) || ++failures === policies.reconcile.tries || stop.aborted) throw error;
+      await pause(deps, "reconcile", failures, stop);
       continue;
     }
     await tidyReports(deps.store, whole.ledger, ledger).catch((error: unknown) =>

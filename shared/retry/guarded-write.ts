@@ -7,7 +7,7 @@ import type { Mark } from "../task/events.ts";
 import { pageHash, pageName, pageOut } from "../task/settled.ts";
 import { byteLength } from "../values/json.ts";
 import type { Guard } from "./guards.ts";
-import { pause } from "./patience.ts";
+import { pause } from "./retry.ts";
 import { type Trouble, trouble } from "./trouble.ts";
 
 /** "moot": the document is no longer one that the change applies to. */
@@ -30,24 +30,19 @@ export type Change = (task: Task, mark: Mark) => Task | undefined;
 export async function update(deps: Deps, seen: Stored, change: Change, guard: Guard): Promise<Written> {
   let current = seen;
   const stamps = new Set<string>();
-  for (let failures = 0, refusals = 0; ; ) {
+  for (let refusals = 0; ; ) {
     guard();
     const own = mark(deps);
     const next = change(current.task, own);
     if (!next) return { kind: "moot", stored: current };
     stamps.add(own.stamp);
-    try {
-      const result = await replace(deps, next, current.revision);
-      endured(next.id, guard);
-      if (result.kind === "written") {
-        deps.bus.announce(next);
-        return { kind: "written", stored: result.stored, answered: true };
-      }
-      // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
-      if (++refusals > 2) await pause(deps, refusals);
-    } catch (error) {
-      failures = await endure(deps, error, failures, seen.task.id, guard);
+    const result = await attempt(deps, next.id, guard, () => replace(deps, next, current.revision));
+    if (result.kind === "written") {
+      deps.bus.announce(next);
+      return { kind: "written", stored: result.stored, answered: true };
     }
+    // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
+    if (result.kind === "refused" && ++refusals > 2) await pause(deps, "bystander", refusals);
     const found = await readThrough(deps, seen.task.id, guard);
     if (found && wroteAny(found.task, stamps)) return { kind: "written", stored: found, answered: false };
     if (!found) return { kind: "moot", stored: undefined };
@@ -58,17 +53,11 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
 /** Creates a document, seen through in the same way. "moot": another document has the id. */
 export async function create(deps: Deps, task: Task, guard: Guard): Promise<Written> {
   checkSize(task);
-  for (let failures = 0; ; ) {
-    guard();
-    try {
-      const result = await deps.store.create(task);
-      endured(task.id, guard);
-      if (result.kind === "written") {
-        deps.bus.announce(task);
-        return { kind: "written", stored: storedAs(task, result), answered: true };
-      }
-    } catch (error) {
-      failures = await endure(deps, error, failures, task.id, guard);
+  for (;;) {
+    const result = await attempt(deps, task.id, guard, () => deps.store.create(task));
+    if (result.kind === "written") {
+      deps.bus.announce(task);
+      return { kind: "written", stored: storedAs(task, result), answered: true };
     }
     const found = await readThrough(deps, task.id, guard);
     if (!found) continue;
@@ -89,17 +78,47 @@ export async function persist<T>(
   guard: Guard,
   ask: () => Promise<T>,
 ): Promise<T> {
-  for (let failures = 0; ; ) {
-    guard();
-    try {
-      const answer = await ask();
-      endured(taskId, guard);
-      return answer;
-    } catch (error) {
-      failures = await endure(deps, error, failures, taskId, guard);
-    }
+  for (;;) {
+    const answer = await attempt(deps, taskId, guard, async () => ({
+      kind: "answer" as const,
+      value: await ask(),
+    }));
+    if (answer.kind === "answer") return answer.value;
   }
 }
+
+/**
+ * One request under a guard. "unknown": the store did not answer, or refuses while a message is held; whether it did what
+ * was asked nobody knows, and a pause was made. Any other error is thrown.
+ */
+export async function attempt<T extends { readonly kind: string }>(
+  deps: Deps,
+  taskId: string,
+  guard: Guard,
+  ask: () => Promise<T>,
+): Promise<T | { readonly kind: "unknown" }> {
+  guard();
+  const patient = troubles.get(guard) ?? { failures: 0, trouble: trouble(deps) };
+  try {
+    const answer = await ask();
+    patient.failures = 0;
+    patient.trouble.over("store.back", { task: taskId });
+    return answer;
+  } catch (error) {
+    const refused = isPawlError(error, "store_refused");
+    if (!isPawlError(error, "store_unavailable") && !(refused && guard.holds)) throw error;
+    troubles.set(guard, patient);
+    const fields = { task: taskId, reason: messageOf(error) };
+    if (refused) patient.trouble.met("store.refused", fields, { level: "error" });
+    else patient.trouble.met("store.unavailable", fields);
+    guard.retried?.(error);
+    await pause(deps, "store", ++patient.failures);
+    return { kind: "unknown" };
+  }
+}
+
+/** By who writes: what one of them waits for is said once, not at each of its requests. */
+const troubles = new WeakMap<Guard, { failures: number; readonly trouble: Trouble }>();
 
 async function replace(
   deps: Deps,
@@ -124,34 +143,6 @@ async function withRoom({ store }: Deps, task: Task): Promise<Task> {
   const text = JSON.stringify(paged.settled);
   await store.putPart(task.id, pageName(paged.page), text);
   return { ...paged.task, settledHash: await pageHash(task.settledHash, text) };
-}
-
-/** By who writes: what one of them waits for is said once, not at each of its requests. */
-const troubles = new WeakMap<Guard, Trouble>();
-
-/** Waits a while after an error that may pass, and throws any other. */
-export async function endure(
-  deps: Deps,
-  error: unknown,
-  failures: number,
-  id: string,
-  guard: Guard,
-): Promise<number> {
-  const refused = isPawlError(error, "store_refused");
-  if (!isPawlError(error, "store_unavailable") && !(refused && guard.holds)) throw error;
-  const own = troubles.get(guard) ?? trouble(deps);
-  troubles.set(guard, own);
-  const fields = { task: id, reason: messageOf(error) };
-  if (refused) own.met("store.refused", fields, { level: "error" });
-  else own.met("store.unavailable", fields);
-  guard.retried?.(error);
-  await pause(deps, failures + 1);
-  return failures + 1;
-}
-
-/** What was asked of the store was answered. */
-export function endured(id: string, guard: Guard): void {
-  troubles.get(guard)?.over("store.back", { task: id });
 }
 
 function wroteAny(task: Task, stamps: ReadonlySet<string>): boolean {

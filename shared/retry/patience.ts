@@ -1,33 +1,24 @@
 import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
-import { backoff } from "../values/backoff.ts";
+import type { Guard } from "./guards.ts";
+import { policies } from "./policies.ts";
+import { retry } from "./retry.ts";
 import { trouble } from "./trouble.ts";
 
-/** Pauses between tries of something that is away: 50 ms, doubling to 2 s. */
-export function pause(deps: Pick<Deps, "clock">, failures: number, signal?: AbortSignal): Promise<void> {
-  return deps.clock.sleep(backoff(failures, Math.random(), 50, 2_000), signal);
-}
-
 /** For those who hold no message and whose caller waits: long enough for a client to warm up or a server to come back. */
-export const PATIENCE = 15_000;
+export const PATIENCE = policies.patience.lasts;
 
 /** Tries again for as long as the patience lasts, after errors that may pass: a cluster that is choosing its leader, say. */
-export async function patiently<T>(
+export function withPatience<T>(
   deps: Pick<Deps, "clock" | "log">,
   passing: "bus_unavailable" | "store_unavailable",
   work: () => Promise<T>,
 ): Promise<T> {
-  const until = deps.clock.monotonic() + PATIENCE;
   const away = trouble(deps);
-  for (let failures = 1; ; failures++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isPawlError(error, passing) || deps.clock.monotonic() > until) throw error;
-      away.met(passing.replace("_", "."), { reason: messageOf(error) });
-      await pause(deps, failures);
-    }
-  }
+  return retry(deps, "patience", work, {
+    mayPass: (error) => isPawlError(error, passing),
+    failed: (error) => away.met(passing.replace("_", "."), { reason: messageOf(error) }),
+  });
 }
 
 /** Throws once the patience is over, with the last reason. In a dispatch, repeated tries are counted with its phase. */
@@ -35,7 +26,7 @@ export function whilePatient(
   deps: Pick<Deps, "clock" | "meter">,
   what: string,
   dispatch?: { readonly agent: string; readonly phase: "dispatched_write" | "rollback_write" },
-): (() => void) & { retried: (why: unknown) => void } {
+): Guard {
   const until = deps.clock.monotonic() + PATIENCE;
   let last: unknown;
   const guard = () => {

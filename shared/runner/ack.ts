@@ -1,5 +1,5 @@
 import { isPawlError, messageOf } from "../errors/errors.ts";
-import { pause } from "../retry/patience.ts";
+import { retry } from "../retry/retry.ts";
 import type { Execution } from "./execution.ts";
 
 /** What the broker is told about a message. "silent": the message is no longer ours to speak of. */
@@ -72,17 +72,14 @@ async function putBack({ delivery, lease }: Said, delayMs: number): Promise<void
 }
 
 async function confirm({ deps, delivery }: Said, say: () => Promise<void>): Promise<boolean> {
-  const until = deps.clock.monotonic() + deps.settings.ackWait;
-  for (let failures = 1; ; failures++) {
-    try {
-      await say();
-      return true;
-    } catch (error) {
-      if (!isPawlError(error, "bus_unavailable") || deps.clock.monotonic() >= until) {
-        deps.log("warn", "ack.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
-        return false;
-      }
-      await pause(deps, failures);
-    }
+  try {
+    await retry(deps, "ack", say, {
+      mayPass: (error) => isPawlError(error, "bus_unavailable"),
+      lasts: deps.settings.ackWait,
+    });
+    return true;
+  } catch (error) {
+    deps.log("warn", "ack.unconfirmed", { seq: delivery.seq, reason: messageOf(error) });
+    return false;
   }
 }

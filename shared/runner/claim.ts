@@ -3,11 +3,11 @@ import { keepConflict, keepUnsound } from "../dispatch/dead-letters.ts";
 import { isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
-import { type Deps, mark, uniqueToken } from "../ports/deps.ts";
+import { type Deps, expiryOf, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update, type Written } from "../retry/guarded-write.ts";
 import { beforeClaim, type Guard, holding } from "../retry/guards.ts";
-import { pause } from "../retry/patience.ts";
+import { pause } from "../retry/retry.ts";
 import { taskText } from "../seal/seal.ts";
 import { timing } from "../settings/settings.ts";
 import { adopted, deadLetter, submitted } from "../task/create.ts";
@@ -46,7 +46,7 @@ export async function claim(execution: Execution, arrived: Arrived): Promise<Cla
     if (!isUnsound(error)) throw error;
     if (error.code === "seal_key_unknown" && delivery.deliveries <= mostPutBack(deps))
       return closed({ kind: "nak", delayMs: deps.settings.ackWait }, "other-key", error.message);
-    await keepUnsound(deps, arrived, delivery, error, guard);
+    await keepUnsound(deps, { arrived, delivery, guard }, error);
     return closed(ACK, "dead-letter", error.code);
   }
 }
@@ -64,7 +64,6 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
   const { deps, delivery, lease, stop } = execution;
   const { envelope, arrival } = arrived;
   const { queue, seq } = delivery;
-  const expiresAt = () => deps.clock.now() + deps.settings.retention;
   const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
   let reached: Reached | undefined;
   let rounds = 0;
@@ -101,14 +100,14 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
 
       case "surplus": {
         const { outcome } = decision;
-        if (outcome === "conflict") await keepConflict(deps, arrived, delivery, guard);
+        if (outcome === "conflict") await keepConflict(deps, { arrived, delivery, guard });
         const { dispatch } = arrival;
         const written = await writeIf(decision, () => ({ type: "surplus", queue, seq, dispatch, outcome }));
         return written.kind === "written" ? closed(ACK, "surplus", outcome) : undefined;
       }
 
       case "missing": {
-        const lost = deadLetter(envelope, arrival, missing(envelope.id), expiresAt(), mark(deps));
+        const lost = deadLetter(envelope, arrival, missing(envelope.id), expiryOf(deps), mark(deps));
         const { kind } = await create(deps, lost, guard);
         return kind === "written" ? closed(ACK, "dead-letter", "document_missing") : undefined;
       }
@@ -121,7 +120,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
         }
         if (!(await mayReplace(task))) return undefined;
         const exhaust = { type: "exhaust", error: crashLoop(decision.starts), queue, seq, reached } as const;
-        const written = await writeIf(decision, () => ({ ...exhaust, expiresAt: expiresAt() }));
+        const written = await writeIf(decision, () => ({ ...exhaust, expiresAt: expiryOf(deps) }));
         if (written.kind === "moot") return undefined;
         countSpent(deps, task, written.stored.task);
         return closed(ACK, "dead-letter", "crash_loop");
@@ -191,7 +190,7 @@ function isSame(now: Decision, before: Decision): boolean {
  * A takeover's wait: until no earlier holder can still act, under heartbeats. Then the start is written, so that
  * `executions` counts handlers that really began.
  */
-export async function waitForTurn(execution: Holding): Promise<Holding> {
+export async function waitForPredecessor(execution: Holding): Promise<Holding> {
   const { deps, held, lease, stop } = execution;
   const { task } = held;
   if (task.started) return execution;
@@ -244,7 +243,7 @@ async function firstSight(
 async function wholeBeat({ deps, lease }: Execution, rounds: number): Promise<boolean> {
   if (await lease.beat()) return true;
   lease.check();
-  await pause(deps, rounds);
+  await pause(deps, "bystander", rounds);
   return false;
 }
 

@@ -2,14 +2,14 @@ import { arrive } from "../dispatch/arrive.ts";
 import { keepPoison } from "../dispatch/dead-letters.ts";
 import { signal } from "../dispatch/operate.ts";
 import { isPawlError, messageOf, type PawlError } from "../errors/errors.ts";
-import { settleDoubt } from "../handler/witness.ts";
+import { clearDoubt } from "../handler/disowned.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { beforeClaim, StoreAway } from "../retry/guards.ts";
 import type { Running } from "../task/document.ts";
 import { childSignal } from "../task/signals.ts";
 import { acknowledge, type HandledAs, type Recorded } from "./ack.ts";
-import { claim, waitForTurn } from "./claim.ts";
+import { claim, waitForPredecessor } from "./claim.ts";
 import type { Execution, Received } from "./execution.ts";
 import { holderCheck } from "./holder-check.ts";
 import { takeLease } from "./lease.ts";
@@ -52,7 +52,7 @@ async function work(execution: Execution): Promise<Worked> {
   if (isPawlError(arrived)) return bury(execution, arrived);
   const claimed = await claim(execution, arrived);
   if (claimed.kind === "closed") return claimed.recorded;
-  const holding = await waitForTurn(claimed.holding);
+  const holding = await waitForPredecessor(claimed.holding);
   const ran = await run(holding);
   // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
   prefetch();
@@ -67,7 +67,7 @@ const FINAL: ReadonlySet<HandledAs> = new Set(["completed", "failed", "cancelled
 async function lookForWitness(execution: Execution): Promise<void> {
   const { deps } = execution;
   const id = idOf(execution);
-  await settleDoubt(deps, id).catch((error: unknown) => {
+  await clearDoubt(deps, id).catch((error: unknown) => {
     deps.log("warn", "doubt.unsettled", { task: id, reason: messageOf(error) });
   });
 }
@@ -85,7 +85,11 @@ async function tellParent(deps: Deps, { id, parent }: Running): Promise<void> {
 async function bury(execution: Execution, problem: PawlError): Promise<Worked> {
   const { deps, delivery, queue, lease, stop } = execution;
   const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
-  const id = await keepPoison(deps, delivery, queue, problem, beforeClaim(deps, lease, stop), isSilent);
+  const id = await keepPoison(
+    deps,
+    { delivery, queue, guard: beforeClaim(deps, lease, stop), isSilent },
+    problem,
+  );
   return { word: { kind: "ack" }, as: "dead-letter", detail: problem.code, id };
 }
 

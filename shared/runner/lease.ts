@@ -2,7 +2,7 @@ import { isPawlError, isUnsound, messageOf, PawlError } from "../errors/errors.t
 import type { Delivery } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Claim, Revision } from "../ports/store.ts";
-import { pause } from "../retry/patience.ts";
+import { pause } from "../retry/retry.ts";
 import { timing } from "../settings/settings.ts";
 
 /**
@@ -173,7 +173,7 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
       claim = written;
       for (let failures = 1; !(await beat()); failures++) {
         check();
-        await pause(deps, failures, stopped.signal);
+        await pause(deps, "store", failures, stopped.signal);
       }
       answer(written);
     },

@@ -2,12 +2,11 @@ import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
 import type { Delivery, Pull } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
-import { pause } from "../retry/patience.ts";
+import { pause, retry } from "../retry/retry.ts";
 import { trouble } from "../retry/trouble.ts";
 import { type Queue, streamName } from "../task/names.ts";
-import { backoff } from "../values/backoff.ts";
 import { type Handled, handle } from "./handle.ts";
-import { mender } from "./queue-drift.ts";
+import { driftCorrector } from "./queue-drift.ts";
 
 /**
  * "once": at most one message. "drain": until the queue is empty. "idle": until there is nothing to take, which may be
@@ -21,6 +20,13 @@ const DRAIN_WAIT = 1_000;
 /** A lane that was worked on and has brought nothing for so long has run empty. */
 export const EMPTIED = 10_000;
 
+export interface Lane {
+  readonly queue: Queue;
+  readonly agent: Agent;
+  readonly mode: PullMode;
+  readonly stop: AbortSignal;
+}
+
 /** What a lane tells whoever serves it. */
 export interface Told {
   handled(handled: Handled): void;
@@ -32,18 +38,11 @@ export interface Told {
  * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
  * this is about to end: a pull that nobody waits for could take a message along.
  */
-export async function pullLane(
-  deps: Deps,
-  queue: Queue,
-  agent: Agent,
-  mode: PullMode,
-  stop: AbortSignal,
-  told: Told,
-): Promise<void> {
+export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, told: Told): Promise<void> {
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);
-  const drifted = mender(deps, queue);
+  const drifted = driftCorrector(deps, queue);
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);
@@ -61,7 +60,7 @@ export async function pullLane(
       );
       waiting = undefined;
       if (!pulled) {
-        await pause(deps, ++failures, stop);
+        await pause(deps, "pull", ++failures, stop);
         continue;
       }
       away.over("pull.back", { queue: streamName(queue) });
@@ -106,16 +105,16 @@ const PROBE = "probe";
  */
 async function untilStoreAnswers(deps: Deps, mode: PullMode, stop: AbortSignal): Promise<void> {
   const since = deps.clock.monotonic();
-  for (let failures = 1; !stop.aborted; failures++) {
-    try {
-      await deps.store.getRecord(PROBE);
-      return deps.log("info", "store.back", { store: deps.store.name });
-    } catch (error) {
-      if (mode === "idle") throw error;
-      const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
-      deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
-      await deps.clock.sleep(backoff(failures, Math.random(), 1_000, 30_000), stop);
-    }
+  const isAway = (error: unknown) => {
+    const seconds = Math.round((deps.clock.monotonic() - since) / 1_000);
+    deps.log("error", "store.away", { store: deps.store.name, seconds, reason: messageOf(error) });
+  };
+  try {
+    const mayPass = () => mode !== "idle";
+    await retry(deps, "probe", () => deps.store.getRecord(PROBE), { mayPass, failed: isAway, stop });
+    deps.log("info", "store.back", { store: deps.store.name });
+  } catch (error) {
+    if (!stop.aborted) throw error;
   }
 }
 

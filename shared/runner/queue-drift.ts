@@ -10,7 +10,7 @@ const SAY_EVERY = 60_000;
  * corrects it. Nothing unsafe comes of it meanwhile: a successor asks the holder, and waits out the lease that the
  * document names, whatever the consumer's ack_wait.
  */
-export function mender(deps: Deps, queue: Queue): (drift: string) => void {
+export function driftCorrector(deps: Deps, queue: Queue): (drift: string) => void {
   const stream = streamName(queue);
   let saidAt: number | undefined;
   let isMending = false;

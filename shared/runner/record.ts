@@ -1,7 +1,7 @@
 import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
 import { countSpent } from "../journal/journal.ts";
-import type { Deps } from "../ports/deps.ts";
+import { type Deps, expiryOf } from "../ports/deps.ts";
 import { update } from "../retry/guarded-write.ts";
 import { holding } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
@@ -30,7 +30,7 @@ export async function record(execution: Holding, { outcome, journal }: Ran): Pro
       (task, own) => {
         if (!isMine(task, token)) return undefined;
         if (isAnswered(task, outcome)) ending = answered(deps, outcome);
-        return apply({ ...task, ...journal }, (ending as Ending).event, own);
+        return apply({ ...task, ...journal }, (ending as Conclusion).event, own);
       },
       holding(lease),
     );
@@ -47,7 +47,7 @@ export async function record(execution: Holding, { outcome, journal }: Ran): Pro
   return recorded;
 }
 
-interface Ending extends Recorded {
+interface Conclusion extends Recorded {
   readonly event: TaskEvent;
 }
 
@@ -62,7 +62,7 @@ function isAnswered(task: Running, outcome: Outcome): boolean {
   );
 }
 
-function answered(deps: Deps, outcome: Outcome): Ending {
+function answered(deps: Deps, outcome: Outcome): Conclusion {
   const lingers = lingering(deps, outcome as { lingers?: boolean });
   return {
     event: { type: "handOff", ended: lingers.lingers === undefined, ...lingers, note: WAIT_OVER },
@@ -72,9 +72,9 @@ function answered(deps: Deps, outcome: Outcome): Ending {
   };
 }
 
-function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Ending | undefined {
+function endingOf(deps: Deps, task: Running, outcome: Outcome, agent: Agent): Conclusion | undefined {
   const now = deps.clock.now();
-  const expiresAt = now + deps.settings.retention;
+  const expiresAt = expiryOf(deps, now);
   const ack = { kind: "ack" } as const;
   switch (outcome.kind) {
     case "completed":

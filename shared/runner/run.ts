@@ -1,9 +1,9 @@
 import type { Agent, AgentContext } from "../agent.ts";
 import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../errors/errors.ts";
+import { runHandler } from "../handler/awaits.ts";
 import { callsOf } from "../handler/calls.ts";
-import { runHandler } from "../handler/lineage.ts";
+import { heedWitnesses } from "../handler/disowned.ts";
 import type { Suspension } from "../handler/suspension.ts";
-import { heedWitnesses } from "../handler/witness.ts";
 import { doubtful, resolutionName } from "../journal/entries.ts";
 import { type Journal, journalReached, openJournal } from "../journal/journal.ts";
 import type { Deps } from "../ports/deps.ts";
@@ -61,7 +61,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, ...verbs } = callsOf(deps, task, agent, journal, signal, guard);
+    const { suspended, close, ...verbs } = callsOf({ deps, task, agent, journal, signal, guard });
     const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
     const { id, attempts } = task;
     const { version } = journal;

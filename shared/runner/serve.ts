@@ -11,7 +11,7 @@ import type { Handled } from "./handle.ts";
 import { EMPTIED, type PullMode, pullLane } from "./pull.ts";
 
 /** How many messages ended in which way. */
-export type Tally = Partial<Record<HandledAs, number>>;
+export type HandledCounts = Partial<Record<HandledAs, number>>;
 
 /** Due tasks are looked for this often, and when a retry of this process's own comes due. */
 const SWEEP_EVERY = 60_000;
@@ -20,14 +20,16 @@ const SWEEP_APART = 15_000;
 
 const TOLD: ReadonlySet<HandledAs> = new Set(["failed", "dead-letter", "waiting", "in-doubt"]);
 
+/** Which agent is served, and for how long. */
+export interface Served {
+  readonly name: string;
+  readonly agent: Agent;
+  readonly mode: PullMode;
+  readonly stop: AbortSignal;
+}
+
 /** All lanes of one agent, and what those that went have left: queues made sure of, tasks dispatched, messages handled. */
-export async function serve(
-  name: string,
-  agent: Agent,
-  mode: PullMode,
-  stop: AbortSignal,
-  deps: Deps,
-): Promise<Tally> {
+export async function serve(deps: Deps, { name, agent, mode, stop }: Served): Promise<HandledCounts> {
   const { lanes } = agent.limits;
   const queues = Array.from({ length: lanes }, (_, lane) => queueOf(deps, { agent: name, lane }));
   for (const queue of queues) {
@@ -35,7 +37,7 @@ export async function serve(
     for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
       deps.log("info", "queue.ensured", { change });
   }
-  const tally: Tally = {};
+  const tally: HandledCounts = {};
   const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();
   const handled = ({ as, dueAt, id }: Handled) => {
@@ -53,7 +55,8 @@ export async function serve(
     // A lane that can't go on takes the others down with it, but in good order: they hand off what they hold.
     const broken = new AbortController();
     const end = AbortSignal.any([stop, broken.signal]);
-    const lane = (how: PullMode) => (queue: Queue) => pullLane(deps, queue, agent, how, end, told);
+    const lane = (how: PullMode) => (queue: Queue) =>
+      pullLane(deps, { queue, agent, mode: how, stop: end }, told);
     const pulled = queues.map(lane(mode));
     for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
     const drained = drainLeft(deps, name, lanes, end, lane("drain"));
@@ -69,7 +72,7 @@ export async function serve(
     const all = [...queues];
     for (const queue of await leftBehind(deps, name, lanes))
       if (await correctLeft(deps, queue)) all.push(queue);
-    const lane = (queue: Queue) => pullLane(deps, queue, agent, mode, stop, told);
+    const lane = (queue: Queue) => pullLane(deps, { queue, agent, mode, stop }, told);
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.
     const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));

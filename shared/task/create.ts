@@ -3,6 +3,7 @@ import { countsAfter } from "./counts.ts";
 import type { Dispatched, Failed, Millis, RawMessage, Running, Scheduled, TaskFailure } from "./document.ts";
 import type { Envelope } from "./envelope.ts";
 import type { Mark } from "./events.ts";
+import type { births } from "./table.ts";
 import { newsOf } from "./transitions.ts";
 
 type Kind = Pick<
@@ -10,12 +11,14 @@ type Kind = Pick<
   "id" | "agent" | "lane" | "orderingKey" | "parent" | "meta" | "input" | "inputHash"
 >;
 
-function blank(
+type Births = typeof births;
+
+/** What all births have in common. The table says which states each may bring a task into. */
+function born<B extends keyof Births>(
+  event: B,
+  state: Births[B]["to"][number],
   kind: Kind,
-  createdAt: Millis,
-  event: string,
-  state: "scheduled" | "dispatched" | "running" | "failed",
-  mark: Mark,
+  { createdAt, ...mark }: Mark & { readonly createdAt: Millis },
 ) {
   const fence = state === "running" ? 1 : 0;
   return {
@@ -58,15 +61,17 @@ function blank(
  * so everything here must come from the envelope.
  */
 export function submitted(envelope: Envelope, queue: string): Dispatched {
-  const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
-  const base = blank(envelope, envelope.at, "submit", "dispatched", mark);
+  const { at, stamp, by } = envelope;
+  const mark = { now: at, createdAt: at, stamp, by };
+  const base = born("submit", "dispatched", envelope, mark);
   return { ...base, state: "dispatched", queue };
 }
 
 /** A task for later: it is dispatched when it is due. */
 export function scheduled(envelope: Envelope, dueAt: Millis): Scheduled {
-  const mark = { now: envelope.at, stamp: envelope.stamp, by: envelope.by };
-  const base = blank(envelope, envelope.at, "submit", "scheduled", mark);
+  const { at, stamp, by } = envelope;
+  const mark = { now: at, createdAt: at, stamp, by };
+  const base = born("submit", "scheduled", envelope, mark);
   return { ...base, dispatches: 0, state: "scheduled", dueAt };
 }
 
@@ -76,7 +81,7 @@ export function adopted(
   holder: { queue: string; seq: number; token: string; runner: string; via: string; lease: number },
   mark: Mark,
 ): Running {
-  const base = blank(envelope, mark.now, "adopt", "running", mark);
+  const base = born("adopt", "running", envelope, { ...mark, createdAt: mark.now });
   return {
     ...base,
     state: "running",
@@ -99,7 +104,7 @@ export function deadLetter(
   raw?: RawMessage,
 ): Failed {
   return {
-    ...blank(kind, mark.now, "deadLetter", "failed", mark),
+    ...born("deadLetter", "failed", kind, { ...mark, createdAt: mark.now }),
     state: "failed",
     error,
     ...(raw && { raw }),

@@ -10,6 +10,20 @@ export interface Arrival {
   readonly inputHash: string;
 }
 
+/** A message, as far as a task may know it. */
+type Message = Pick<Arrival, "queue" | "seq" | "dispatch">;
+
+/**
+ * Whether a message is the one that carries the task now. Where the document knows its sequence, that alone tells: also
+ * of one that was published directly, and counts as no dispatch. Else it is the message of the last dispatch, which was
+ * published, or is about to be.
+ */
+export function isCarrier(task: Task, { queue, seq, dispatch }: Message): boolean {
+  if (task.state !== "dispatched" && task.state !== "running") return false;
+  if (task.seq !== undefined) return task.queue === queue && task.seq === seq;
+  return dispatch > 0 && dispatch === task.dispatches;
+}
+
 /** A document as it was read, with what its reader needs of it beside. */
 interface Seen {
   readonly task: Task;
@@ -53,20 +67,13 @@ export function decide<S extends Seen>(
       return { kind: "claim", seen: { ...seen, task } };
     case "running":
       // Only the carrier's redelivery says that the holder fell silent; another message says nothing of it.
-      if (task.queue !== arrival.queue || task.seq !== arrival.seq)
-        return { kind: "surplus", seen, outcome: "duplicate" };
+      if (!isCarrier(task, arrival)) return { kind: "surplus", seen, outcome: "duplicate" };
       if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
         return { kind: "crashLoop", seen: { ...seen, task }, starts: task.silentStarts };
       return { kind: "takeover", seen: { ...seen, task } };
-    case "scheduled":
-    case "waiting":
-    case "in_doubt":
-    case "completed":
-    case "failed":
-    case "cancelled":
-      return { kind: "surplus", seen, outcome: surplusAs(task, arrival) };
+    // In every other state there is nothing for a message to run.
     default:
-      return task satisfies never;
+      return { kind: "surplus", seen, outcome: surplusAs(task, arrival) };
   }
 }
 

@@ -136,7 +136,7 @@ export interface Common {
 }
 
 /** The message that carries the task now. No sequence yet: published, or about to be. */
-interface Carried {
+interface HasMessage {
   readonly queue: string;
   readonly seq?: number;
 }
@@ -153,16 +153,18 @@ interface News {
   readonly untold?: Untold;
 }
 
+// What each state means stands in `table.ts`, from which docs/lifecycle.md is printed.
+
 export interface Scheduled extends Common {
   readonly state: "scheduled";
   readonly dueAt: Millis;
 }
-export interface Dispatched extends Common, Carried {
+export interface Dispatched extends Common, HasMessage {
   readonly state: "dispatched";
   /** Only on a strict lane: the message is there, and waits. */
   readonly dueAt?: Millis;
 }
-export interface Running extends Common, Carried {
+export interface Running extends Common, HasMessage {
   readonly state: "running";
   readonly seq: number;
   readonly token: string;
@@ -208,16 +210,37 @@ export interface Cancelled extends Common {
 export type Task = Scheduled | Dispatched | Running | Waiting | InDoubt | Completed | Failed | Cancelled;
 export type State = Task["state"];
 
-/** The fields of single states. */
-const OWN = new Set(
-  "state queue seq token runner via started fresh dueAt waitingFor summary effect tries result error raw expiresAt untold".split(
-    " ",
-  ),
-);
+/** A field that some states have and others don't. */
+type OwnField = Exclude<
+  Task extends infer One ? (One extends Task ? keyof One : never) : never,
+  keyof Common
+>;
+
+/** All of these: one that is forgotten here, or is none, does not compile. */
+const OWN: Readonly<Record<OwnField, true>> = {
+  state: true,
+  queue: true,
+  seq: true,
+  token: true,
+  runner: true,
+  via: true,
+  started: true,
+  fresh: true,
+  dueAt: true,
+  waitingFor: true,
+  summary: true,
+  effect: true,
+  tries: true,
+  result: true,
+  error: true,
+  raw: true,
+  expiresAt: true,
+  untold: true,
+};
 
 /** The fields that every state has, without those of the state it is in. */
 export function common(task: Task): Common {
-  return Object.fromEntries(Object.entries(task).filter(([field]) => !OWN.has(field))) as unknown as Common;
+  return Object.fromEntries(Object.entries(task).filter(([field]) => !(field in OWN))) as unknown as Common;
 }
 
 /** What shows that a document is as its last writer left it. */

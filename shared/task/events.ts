@@ -43,7 +43,6 @@ export type TaskEvent =
   | ({ type: "cancel"; ended: boolean; expiresAt: Millis } & Looked)
   | { type: "signal"; name: string; value: Json }
   | { type: "resolve"; to: "dispatched"; queue: string; answer: Json }
-  | { type: "resolve"; to: "completed"; result: Json; expiresAt: Millis }
   | { type: "resolve"; to: "failed"; error: TaskFailure; expiresAt: Millis }
   | { type: "surplus"; queue: string; seq: number; dispatch: number; outcome: SettledAs; note?: string }
   | { type: "skip"; queue: string; seq: number }

@@ -151,6 +151,11 @@ const OWN: { readonly [S in State]: Shape<Own<S>> } = {
   cancelled: { expiresAt: time },
 };
 
+/** Which fields a state has, and others may not. */
+export function ownFields(state: State): readonly string[] {
+  return Object.keys(OWN[state]);
+}
+
 const byState = new Map(Object.entries(OWN).map(([state, fields]) => [state, shape(fields)]));
 const state = rule(`one of ${Object.keys(OWN).join(", ")}`, (value) => byState.has(value as string));
 const common = shape({ ...COMMON, state });

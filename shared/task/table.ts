@@ -1,9 +1,88 @@
 import type { State, Task } from "./document.ts";
 
-const LIVE = ["scheduled", "dispatched", "running", "waiting", "in_doubt"] as const;
-const FINAL = ["completed", "failed", "cancelled"] as const;
-const ANY = [...LIVE, ...FINAL] as const;
-export const states: readonly State[] = ANY;
+interface StateFacts {
+  /** As people read it. */
+  readonly name: string;
+  /** Nothing but a redrive moves it on. */
+  readonly isFinal: boolean;
+  readonly meaning: string;
+}
+
+/** All states there are. Reports keep a state by its place in this list: a new one comes last. */
+export const stateFacts = {
+  scheduled: {
+    name: "scheduled",
+    isFinal: false,
+    meaning:
+      "It is due later, or was taken back from its queue: `dispatch` gives it a message when its time has come.",
+  },
+  dispatched: {
+    name: "queued",
+    isFinal: false,
+    meaning:
+      "It has a message in its queue, or is about to get one: the next runner that pulls it claims the task.",
+  },
+  running: {
+    name: "running",
+    isFinal: false,
+    meaning: "A runner has claimed it, holds its lease, and runs its handler.",
+  },
+  waiting: {
+    name: "waiting",
+    isFinal: false,
+    meaning:
+      "Its handler waits for an approval, an event or a child; it has no message until that comes, or its deadline.",
+  },
+  in_doubt: {
+    name: "in doubt",
+    isFinal: false,
+    meaning: "An effect began, and nobody knows whether it happened: only a person moves it on.",
+  },
+  completed: {
+    name: "completed",
+    isFinal: true,
+    meaning: "Its handler returned, and its result is stored. Nothing moves it any more.",
+  },
+  failed: {
+    name: "failed",
+    isFinal: true,
+    meaning:
+      "A dead letter: it can't be done, or was tried too often. A person may redrive it until it expires.",
+  },
+  cancelled: {
+    name: "cancelled",
+    isFinal: true,
+    meaning: "Somebody cancelled it, and no effect of it is in doubt. Nothing moves it any more.",
+  },
+} as const satisfies Record<State, StateFacts>;
+
+export const states = Object.keys(stateFacts) as State[];
+const LIVE = states.filter((state) => !stateFacts[state].isFinal);
+
+/** How a task comes to be: each way writes the first document of its id, or none. */
+export interface Birth {
+  readonly to: readonly State[];
+  readonly by: string;
+  readonly meaning: string;
+}
+
+export const births = {
+  submit: {
+    to: ["dispatched", "scheduled"],
+    by: "submit",
+    meaning: "somebody submits it, for now or for later",
+  },
+  adopt: {
+    to: ["running"],
+    by: "runner",
+    meaning: "its message was published directly, and is its own submit",
+  },
+  deadLetter: {
+    to: ["failed"],
+    by: "runner, dispatch",
+    meaning: "a message that can't become a task is kept",
+  },
+} as const satisfies Record<string, Birth>;
 
 export interface Transition {
   readonly from: readonly State[];
@@ -112,7 +191,7 @@ export const transitions = {
   },
   resolve: {
     from: ["in_doubt"],
-    to: ["dispatched", "completed", "failed"],
+    to: ["dispatched", "failed"],
     by: "operator",
     meaning: "a person said whether the effect happened",
   },
@@ -123,14 +202,14 @@ export const transitions = {
     meaning: "the dead letter is tried again",
   },
   surplus: {
-    from: ANY,
+    from: states,
     to: "same",
     by: "runner",
     meaning: "a message that has nothing to run is settled",
   },
-  skip: { from: ANY, to: "same", by: "runner", meaning: "a settled message came again" },
+  skip: { from: states, to: "same", by: "runner", meaning: "a settled message came again" },
   accept: {
-    from: ANY,
+    from: states,
     to: "same",
     by: "operator",
     meaning: "a person says that it is right as it is, though another hand changed it: it is sealed anew",
@@ -141,9 +220,9 @@ export const transitions = {
     by: "dispatch",
     meaning: "the webhook was called, or will be again",
   },
-  publishDuplicate: { from: ANY, to: "same", by: "submit", meaning: "it was submitted again" },
+  publishDuplicate: { from: states, to: "same", by: "submit", meaning: "it was submitted again" },
 } as const satisfies Record<string, Transition>;
 
-export function isFinal(task: Task): boolean {
-  return (FINAL as readonly State[]).includes(task.state);
+export function isFinal({ state }: Pick<Task, "state">): boolean {
+  return stateFacts[state].isFinal;
 }

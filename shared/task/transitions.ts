@@ -226,8 +226,6 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
           const dispatches = base.dispatches + 1;
           return { ...base, state: "dispatched", queue: event.queue, dispatches, signals };
         }
-        case "completed":
-          return { ...base, state: "completed", result: event.result, expiresAt: event.expiresAt };
         case "failed":
           return { ...base, state: "failed", error: event.error, expiresAt: event.expiresAt };
       }

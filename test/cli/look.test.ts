@@ -59,7 +59,7 @@ async function stage() {
     },
     submit: (id: string) => submit(deps, { agent: "seen", lanes: 1, id, input: { what: id } }),
     serve: (mode: "drain" | "once" = "drain") =>
-      serve("seen", agent, mode, new AbortController().signal, deps),
+      serve(deps, { name: "seen", agent, mode, stop: new AbortController().signal }),
     onTerminal: (...args: string[]) =>
       startProcess(["--import", TERMINAL, CLI, ...args], { ...w.env, ...env }),
     [Symbol.asyncDispose]: async () => {

@@ -20,7 +20,7 @@ test("a cancel that a successor hears of while it waits for its turn does not th
   await using b = await bench(nats, "nats-kv", posting, { ackWait: 2_000 });
   await b.submit({}, { id: "t" });
   await dieAfter(b, posting, (head) => head.count === 1);
-  const served = serve(AGENT, posting, "once", never, b.deps);
+  const served = serve(b.deps, { name: AGENT, agent: posting, mode: "once", stop: never });
   await until("its successor waits for its turn", async () => (await b.task("t")).fence === 2);
   expect(await cancel(b.deps, "t")).toMatchObject({ state: "running", started: false });
   expect(await served).toEqual({ "in-doubt": 1 });
@@ -69,7 +69,7 @@ test("one whose effect may have happened does not hold a strict lane until its n
   );
   await using b = await bench(nats, "nats-kv", agent);
   for (const id of ["bad", "good"]) await b.submit({ id }, { id });
-  await serve(AGENT, agent, "once", never, b.deps);
+  await serve(b.deps, { name: AGENT, agent, mode: "once", stop: never });
   expect(await b.task("bad")).toMatchObject({ state: "dispatched", attempts: 1 });
   expect(await cancel(b.deps, "bad")).toMatchObject({ state: "dispatched", dispatches: 2 });
   expect(await b.drain()).toEqual({ completed: 1, "in-doubt": 1 });
@@ -87,7 +87,7 @@ test("a cancelled task of a strict lane frees it for those behind it", async () 
   );
   await using b = await bench(nats, "nats-kv", agent);
   for (const id of ["bad", "good"]) await b.submit({}, { id });
-  await serve(AGENT, agent, "once", never, b.deps);
+  await serve(b.deps, { name: AGENT, agent, mode: "once", stop: never });
   expect(await b.task("bad")).toMatchObject({ state: "dispatched", attempts: 1 });
   expect(await cancel(b.deps, "bad")).toMatchObject({ state: "cancelled" });
   expect(await b.drain()).toEqual({ completed: 1 });

@@ -35,12 +35,12 @@ test("a delivery that is repeated while its holder is well is held, not run, unt
   const { agent, starts, finish } = slowAgent();
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 4_000 });
   await b.submit({}, { id: "t" });
-  const first = serve(AGENT, agent, "once", never, b.deps);
+  const first = serve(b.deps, { name: AGENT, agent, mode: "once", stop: never });
   await until("the first runs", async () => starts.length > 0);
   await forgetDeliveries(b);
 
   await using other = await wired(b.world.config);
-  const second = serve(AGENT, agent, "once", never, other);
+  const second = serve(other, { name: AGENT, agent, mode: "once", stop: never });
   await until("it is delivered again", async () => (await b.deps.bus.state(b.queue)).inFlight === 1);
   // Several heartbeats of both, all for the same message.
   await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -63,13 +63,13 @@ test("a holder whose server was restarted gets time to connect again before it i
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 6_000 });
   await b.submit({}, { id: "t" });
   await using held = await wired({ ...b.world.config, nats: { url: proxy.url } });
-  const first = serve(AGENT, agent, "once", never, held);
+  const first = serve(held, { name: AGENT, agent, mode: "once", stop: never });
   await until("the first runs", async () => starts.length > 0);
   proxy.cut(true);
   await forgetDeliveries(b);
 
   const elsewhere = { ...b.deps, bus: { ...b.deps.bus, serverId: () => "the server's next life" } };
-  const second = serve(AGENT, agent, "once", never, elsewhere);
+  const second = serve(elsewhere, { name: AGENT, agent, mode: "once", stop: never });
   await until("it is delivered again", async () => (await b.deps.bus.state(b.queue)).inFlight === 1);
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   proxy.cut(false);

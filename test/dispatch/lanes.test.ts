@@ -55,7 +55,7 @@ describe("tasks in lanes that went", () => {
       expect(before?.reduce((sum, { messages }) => sum + messages, 0)).toBe(inOthers.length);
       expect(new Set(before?.map(({ lane }) => lane))).toEqual(new Set(inOthers.map((id) => laneOf(id, 8))));
       const stop = new AbortController();
-      const served = serve(AGENT, one, mode, stop.signal, b.deps);
+      const served = serve(b.deps, { name: AGENT, agent: one, mode, stop: stop.signal });
       await allCompleted(b.deps.store, ids);
       if (mode === "forever") stop.abort();
       expect(await served).toEqual({ completed: 12 });
@@ -185,7 +185,9 @@ test.each(["idle", "drain"] as const)(
       return { delivery: refused(), cancel: async () => {} };
     };
     const deps = { ...b.deps, bus: { ...b.deps.bus, pull } };
-    await expect(serve(AGENT, agent, mode, never, deps)).rejects.toMatchObject({ code: "bus_refused" });
+    await expect(serve(deps, { name: AGENT, agent, mode, stop: never })).rejects.toMatchObject({
+      code: "bus_refused",
+    });
     expect(await b.task(id)).toMatchObject({ state: "completed" });
   },
 );

@@ -33,7 +33,9 @@ test("another message in place of a running task's own: its holder loses it, and
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 3_000 });
   await using other = await wired(b.world.config);
   const stop = new AbortController();
-  const runners = [b.deps, other].map((deps) => serve(AGENT, agent, "forever", stop.signal, deps));
+  const runners = [b.deps, other].map((deps) =>
+    serve(deps, { name: AGENT, agent, mode: "forever", stop: stop.signal }),
+  );
   await b.submit({ n: 1 }, { id: "t" });
   await until("it runs", async () => starts > 0);
   await removeMessage(b, "t");
@@ -103,7 +105,7 @@ test("a purge: whoever finds its lane empty dispatches what lost its message, un
     },
   };
   const stop = new AbortController();
-  const served = serve(AGENT, agent, "forever", stop.signal, deps);
+  const served = serve(deps, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await until("all have a message", async () => (await b.deps.bus.state(b.queue)).pending === ids.length);
   stop.abort(new Error("told to stop"));
   await served;

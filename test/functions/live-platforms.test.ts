@@ -70,7 +70,12 @@ test.each(TARGETS)(
         await gate.promise;
       }
     });
-    const serving = serve("walker", agent, "drain", new AbortController().signal, s.deps);
+    const serving = serve(s.deps, {
+      name: "walker",
+      agent,
+      mode: "drain",
+      stop: new AbortController().signal,
+    });
     for (const [i, gate] of gates.entries()) {
       await events.until(`step s${i}#1`);
       // The task can't be over: it waits for the test.

@@ -71,13 +71,12 @@ test("what was delivered and what was stopped is counted, by how and by which la
     return { ...pulled, delivery: pulled.delivery.then(deaf) };
   };
   const lossy = { ...s.deps, bus: { ...bus, pull } };
-  await serve(
-    AGENT,
-    agentOf(() => "done"),
-    "once",
-    new AbortController().signal,
-    lossy,
-  );
+  await serve(lossy, {
+    name: AGENT,
+    agent: agentOf(() => "done"),
+    mode: "once",
+    stop: new AbortController().signal,
+  });
   expect(await s.drain()).toEqual({ completed: 1, skipped: 1 });
   await submit({ id: "t" });
   await submit({ id: "bad", input: { fail: true } });
@@ -242,13 +241,12 @@ describe("nothing to do", () => {
     const token = await s.token("ann", ALL);
     const before = await lastWrite(s.deps);
     expect(await dispatchDue(s.deps, AGENT)).toBe(0);
-    const idle = await serve(
-      AGENT,
-      agentOf(() => "done"),
-      "idle",
-      new AbortController().signal,
-      s.deps,
-    );
+    const idle = await serve(s.deps, {
+      name: AGENT,
+      agent: agentOf(() => "done"),
+      mode: "idle",
+      stop: new AbortController().signal,
+    });
     expect(idle).toEqual({});
     await s.deps.meter.flush();
     for (const path of [

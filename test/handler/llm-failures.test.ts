@@ -5,7 +5,7 @@ import { anthropic } from "../../shared/adapters/anthropic.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { cancel } from "../../shared/dispatch/operate.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
-import { lost } from "../../shared/journal/ledger.ts";
+import { lost } from "../../shared/journal/budget.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { bench } from "../support/bench.ts";
 import { disturbed } from "../support/faults/disturb.ts";

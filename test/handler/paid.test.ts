@@ -84,7 +84,9 @@ test("…also when its successor was told to stop before it opened the journal",
     return written;
   };
   const deps: Deps = { ...b.deps, store: { ...store, replace } };
-  expect(await serve(AGENT, agent, "once", stop.signal, deps)).toEqual({ "handed-off": 1 });
+  expect(await serve(deps, { name: AGENT, agent, mode: "once", stop: stop.signal })).toEqual({
+    "handed-off": 1,
+  });
   expect(await b.task("t")).toMatchObject({ state: "dispatched", released: true, spent: { turns: 0 } });
   expect(await cancel(b.deps, "t")).toMatchObject({ state: "cancelled" });
   await isOnTheBooks(b);

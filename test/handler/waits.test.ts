@@ -206,7 +206,9 @@ describe("child tasks", () => {
     Object.assign(b.deps, { lanesOf: (name: string) => (name === CHILD ? 1 : undefined) });
     const { serve } = await import("../../shared/runner/serve.ts");
     const never = new AbortController().signal;
-    return Object.assign(b, { children: () => serve(CHILD, child, "drain", never, b.deps) });
+    return Object.assign(b, {
+      children: () => serve(b.deps, { name: CHILD, agent: child, mode: "drain", stop: never }),
+    });
   }
 
   test("are submitted once however often the parent starts, and awaited without holding its lane", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineAgent, tool } from "../../shared/agent.ts";
-import { usedBy } from "../../shared/journal/ledger.ts";
+import { usedBy } from "../../shared/journal/budget.ts";
 import { costOf, priceOf, prices, pricesFrom, worstCase } from "../../shared/journal/prices.ts";
 import { asks, everyCrash, runAgent } from "../../shared/testing.ts";
 

@@ -101,5 +101,7 @@ test("a user who may not answer for its claims still runs tasks", async () => {
   });
   await deps.bus.ensure({ namespace: w.config.settings.namespace, agent: "a", lane: 0, generation: 1 });
   await submit(deps, { agent: "a", lanes: 1, id: "t", input: {} });
-  expect(await serve("a", agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
+  expect(await serve(deps, { name: "a", agent, mode: "drain", stop: new AbortController().signal })).toEqual({
+    completed: 1,
+  });
 });

@@ -26,7 +26,9 @@ afterAll(() => nats.stop());
 
 async function done(b: Bench, id: string, ms = 0): Promise<void> {
   await b.submit({}, { id });
-  expect(await serve(AGENT, agent, "drain", never, later(b.deps, ms))).toEqual({ completed: 1 });
+  expect(await serve(later(b.deps, ms), { name: AGENT, agent, mode: "drain", stop: never })).toEqual({
+    completed: 1,
+  });
 }
 
 /** The parts of a bucket that belong to reports. */
@@ -48,7 +50,12 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       expect(namesOf(await reconciled(later(b.deps, 2 * HOUR)))).toEqual([]);
       await done(b, "unseen", 3 * HOUR);
       const stop = new AbortController();
-      const running = serve(AGENT, agent, "forever", stop.signal, later(b.deps, 91 * DAY));
+      const running = serve(later(b.deps, 91 * DAY), {
+        name: AGENT,
+        agent,
+        mode: "forever",
+        stop: stop.signal,
+      });
       await until("it is gone", async () => {
         const [document, journal] = [await b.deps.store.get("old"), await b.deps.store.getHead("old")];
         return document === undefined && journal === undefined;
@@ -79,7 +86,7 @@ test("where nobody reconciles, nobody waits for it", async () => {
 test("a runner that drains its queue and ends removes some too", async () => {
   await using b = await bench(nats, "nats-kv", agent);
   await done(b, "t");
-  await serve(AGENT, agent, "drain", never, later(b.deps, 91 * DAY));
+  await serve(later(b.deps, 91 * DAY), { name: AGENT, agent, mode: "drain", stop: never });
   expect(await b.deps.store.get("t")).toBeUndefined();
 });
 

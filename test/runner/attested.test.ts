@@ -39,7 +39,7 @@ async function claimedByTheDead(b: Bench): Promise<Claim> {
     throw died;
   };
   const deps: Deps = { ...b.deps, store: { ...b.deps.store, replace } };
-  expect(await serve(AGENT, idle, "once", never, deps)).toEqual({ left: 1 });
+  expect(await serve(deps, { name: AGENT, agent: idle, mode: "once", stop: never })).toEqual({ left: 1 });
   const task = await b.task("t");
   if (task.state !== "running") throw new Error(`it is ${task.state}`);
   return task;
@@ -111,7 +111,7 @@ test("a successor's wait begins when its claim is attested, not before", async (
   };
   const deps: Deps = { ...b.deps, log, store: { ...b.deps.store, attest } };
   const stop = new AbortController();
-  const served = serve(AGENT, idle, "forever", stop.signal, deps);
+  const served = serve(deps, { name: AGENT, agent: idle, mode: "forever", stop: stop.signal });
   await until("it is completed", async () => (await b.task("t")).state === "completed");
   stop.abort(new Error("told to stop"));
   await served;
@@ -126,5 +126,7 @@ test("a first claim attests nothing before its first beat", async () => {
   };
   await b.submit({}, { id: "t" });
   const deps: Deps = { ...b.deps, store: { ...b.deps.store, attest } };
-  expect(await serve(AGENT, idle, "once", never, deps)).toEqual({ completed: 1 });
+  expect(await serve(deps, { name: AGENT, agent: idle, mode: "once", stop: never })).toEqual({
+    completed: 1,
+  });
 });

@@ -198,7 +198,9 @@ describe("a task that this runner can't read, though another could", () => {
     await b.submit({ text: "x".repeat(5_000) }, { id: "large" });
     const { settings } = b.world.config;
     await using small = await wired({ ...b.world.config, settings: { ...settings, inputLimit: 1_000 } });
-    expect(await serve(AGENT, agent, "drain", new AbortController().signal, small)).toEqual({
+    expect(
+      await serve(small, { name: AGENT, agent, mode: "drain", stop: new AbortController().signal }),
+    ).toEqual({
       "dead-letter": 1,
     });
     const task = await b.task("large");
@@ -238,7 +240,9 @@ test("a message on one agent's queue never touches a task of another agent", asy
     msgId: "m",
     headers: {},
   });
-  expect(await serve("other", agent, "drain", new AbortController().signal, b.deps)).toEqual({ surplus: 1 });
+  expect(
+    await serve(b.deps, { name: "other", agent, mode: "drain", stop: new AbortController().signal }),
+  ).toEqual({ surplus: 1 });
   expect(await b.task("mine")).toMatchObject({
     state: "dispatched",
     agent: AGENT,

@@ -43,7 +43,7 @@ async function race(kind: StoreKind, order: "loose" | "strict") {
   await b.submit({}, { id: "failing" });
   for (const id of others) await b.submit({}, { id });
   const stop = new AbortController();
-  const served = serve(AGENT, agent, "forever", stop.signal, b.deps);
+  const served = serve(b.deps, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await allCompleted(b.deps.store, ["failing", ...others]);
   stop.abort(new Error("told to stop"));
   const tally = await served;

@@ -69,7 +69,7 @@ test("a successor that is itself taken over while it waits for its turn does not
   const stream = (await b.task("t")) as { queue?: string };
   await write(b, "t", { type: "claim", ...holder("dead"), queue: stream.queue ?? "" });
   const stop = new AbortController();
-  const served = serve(AGENT, agent, "forever", stop.signal, b.deps);
+  const served = serve(b.deps, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await until("it waits for its turn", async () => (await b.task("t")).fence === 2);
   await write(b, "t", { type: "takeover", ...holder("another"), queue: stream.queue ?? "" });
   await until("it has given up", async () => b.deps.logged.some(({ fields }) => fields.as === "abandoned"));
@@ -92,7 +92,7 @@ test("a machine that slept between the claim and the handler wakes up too late t
     return result;
   };
   const deps: Deps = { ...b.deps, clock, store: { ...b.deps.store, replace } };
-  expect(await serve(AGENT, agent, "once", never, deps)).toEqual({ abandoned: 1 });
+  expect(await serve(deps, { name: AGENT, agent, mode: "once", stop: never })).toEqual({ abandoned: 1 });
   expect(runs).toEqual([]);
   expect(await b.task("t")).toMatchObject({ state: "running", fence: 1 });
 });
@@ -126,7 +126,7 @@ test("a delivery repeated during a healthy last start does not end it as a crash
   await b.submit({}, { id: "t" });
   const stream = ((await b.task("t")) as { queue?: string }).queue ?? "";
   await write(b, "t", { type: "claim", ...holder("crashed"), queue: stream });
-  const first = serve(AGENT, agent, "once", never, b.deps);
+  const first = serve(b.deps, { name: AGENT, agent, mode: "once", stop: never });
   await until("the second start runs", async () => starts === 1);
   expect(await b.task("t")).toMatchObject({ silentStarts: 2 });
   const { jetstreamManager } = await import("@nats-io/jetstream");
@@ -137,7 +137,10 @@ test("a delivery repeated during a healthy last start does not end it as a crash
     asked.push(await b.deps.bus.isHeld(token));
     return asked.at(-1) as boolean;
   };
-  const second = serve(AGENT, agent, "once", never, { ...b.deps, bus: { ...b.deps.bus, isHeld } });
+  const second = serve(
+    { ...b.deps, bus: { ...b.deps.bus, isHeld } },
+    { name: AGENT, agent, mode: "once", stop: never },
+  );
   await until("the holder was asked whether it lives", async () => asked.length > 0);
   expect(asked).toEqual([true]);
   finish.resolve("done");

@@ -126,13 +126,7 @@ test("told to stop while an ack is under way, a runner puts back what was alread
   };
   const deps = { ...b.deps, bus: { ...b.deps.bus, pull } };
   expect(
-    await serve(
-      AGENT,
-      agentOf(() => "done"),
-      "forever",
-      stop.signal,
-      deps,
-    ),
+    await serve(deps, { name: AGENT, agent: agentOf(() => "done"), mode: "forever", stop: stop.signal }),
   ).toEqual({ completed: 1 });
   // At once, not after ack_wait.
   const next = await b.deps.bus.pull(b.queue, 10_000).delivery;

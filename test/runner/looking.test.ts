@@ -76,13 +76,7 @@ test("a parent looks at its child ever more seldom, and what it paid before is s
   const child = ((await b.task("t")) as Waiting).waitingFor[0]?.slice("child:".length) as string;
   const { serve } = await import("../../shared/runner/serve.ts");
   const never = new AbortController().signal;
-  await serve(
-    "child",
-    agentOf(() => "grown"),
-    "drain",
-    never,
-    b.deps,
-  );
+  await serve(b.deps, { name: "child", agent: agentOf(() => "grown"), mode: "drain", stop: never });
   expect((await b.task(child)).state).toBe("completed");
   await isIn(b, "completed");
   expect(await b.task("t")).toMatchObject({ result: "grown", saved: { turns: 0 } });

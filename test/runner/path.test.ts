@@ -55,7 +55,9 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       const words = hearWords(b.deps.nc);
       const runs = counting(b.deps.store);
       const stop = new AbortController().signal;
-      expect(await serve(AGENT, echo, "drain", stop, { ...b.deps, store: runs.counted })).toEqual({
+      expect(
+        await serve({ ...b.deps, store: runs.counted }, { name: AGENT, agent: echo, mode: "drain", stop }),
+      ).toEqual({
         completed: tasks,
       });
       expect(runs.counts).toEqual({ reads: 0, writes: 2 * tasks, queries: 4 });
@@ -88,7 +90,10 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       const { wire } = await import("../../functions/wiring/wire.node.ts");
       await using deps = await wire({ ...b.world.config, store: other }, () => {});
       const { counted, counts } = counting(deps.store);
-      await serve(AGENT, echo, "drain", new AbortController().signal, { ...deps, store: counted });
+      await serve(
+        { ...deps, store: counted },
+        { name: AGENT, agent: echo, mode: "drain", stop: new AbortController().signal },
+      );
       expect(counts).toMatchObject({ reads: 0, writes: 2 });
       expect(await b.task("crossed")).toMatchObject({ state: "completed", fence: 1 });
     },
@@ -128,7 +133,7 @@ test("the next pull waits at the server before the ack of the last task is sent"
   hear("$JS.ACK.>", "ack");
   await b.deps.nc.flush();
   const stop = new AbortController();
-  const served = serve(AGENT, echo, "forever", stop.signal, b.deps);
+  const served = serve(b.deps, { name: AGENT, agent: echo, mode: "forever", stop: stop.signal });
   await done.promise;
   stop.abort(new Error("told to stop"));
   await served;

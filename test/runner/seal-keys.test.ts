@@ -25,13 +25,17 @@ test("a runner without the key that a document was sealed with puts the message 
   await using b = await bench(nats, "nats-kv", echo, { ackWait: 1_000 });
   await using keyed = await submittedWithKey(b);
   const never = new AbortController().signal;
-  expect(await serve(AGENT, echo, "once", never, b.deps)).toEqual({ "other-key": 1 });
+  expect(await serve(b.deps, { name: AGENT, agent: echo, mode: "once", stop: never })).toEqual({
+    "other-key": 1,
+  });
   expect(b.deps.logged.at(-1)).toMatchObject({ level: "error", event: "task.handled" });
   expect(b.deps.logged.at(-1)?.fields.detail).toMatch(
     /is sealed with a key that PAWL_SEAL_KEY does not have \(its id is "[\w-]{6}"\)/,
   );
   expect((await keyed.store.get("t"))?.task).toMatchObject({ state: "dispatched", settled: [] });
-  expect(await serve(AGENT, echo, "drain", never, keyed)).toEqual({ completed: 1 });
+  expect(await serve(keyed, { name: AGENT, agent: echo, mode: "drain", stop: never })).toEqual({
+    completed: 1,
+  });
   expect((await keyed.store.list({ state: "failed" }, 10)).tasks).toEqual([]);
 });
 

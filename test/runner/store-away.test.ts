@@ -32,9 +32,9 @@ test("a runner that can't reach its store lets go of the message after a lease, 
   const stop = new AbortController();
   const ids = ["a", "b", "c"];
   for (const id of ids) await b.submit({}, { id });
-  const ill = serve(AGENT, agent, "forever", stop.signal, sick);
+  const ill = serve(sick, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await until("it has a message", async () => (await b.deps.bus.state(b.queue)).inFlight === 1);
-  const well = serve(AGENT, agent, "forever", stop.signal, b.deps);
+  const well = serve(b.deps, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await allCompleted(b.deps.store, ids);
   for (const id of ids) expect((await b.task(id)).history.at(-1)).not.toMatchObject({ by: "sick" });
   const said = (event: string) => b.deps.logged.filter((line) => line.event === event);
@@ -54,7 +54,9 @@ test("an invocation whose store goes away ends with the store's error, and its m
   // The first claim needs no read: its write is what fails.
   const store = cutOff(b.deps.store, () => true);
   const never = new AbortController().signal;
-  await expect(serve(AGENT, agent, "idle", never, { ...b.deps, store })).rejects.toMatchObject({
+  await expect(
+    serve({ ...b.deps, store }, { name: AGENT, agent, mode: "idle", stop: never }),
+  ).rejects.toMatchObject({
     code: "store_unavailable",
   });
   expect(await b.drain()).toEqual({ completed: 1 });

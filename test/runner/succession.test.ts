@@ -59,7 +59,9 @@ describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))(
       const agent = agentOf(() => {
         throw new Error("must not start");
       });
-      expect(await serve(AGENT, agent, "drain", stop.signal, deps)).toEqual({ "handed-off": 1 });
+      expect(await serve(deps, { name: AGENT, agent, mode: "drain", stop: stop.signal })).toEqual({
+        "handed-off": 1,
+      });
       expect(await b.task("t")).toMatchObject({ state: "dispatched", released: true });
       await until("it is completed", isCompleted(b));
       expect(b.ran).toEqual(["one"]);
@@ -162,13 +164,12 @@ async function claimedByTheDead(lease: number): Promise<Bench> {
 test("who is told to stop while it waits for its turn leaves to the next what is left of the wait, and the count of silent starts", async () => {
   await using b = await claimedByTheDead(60_000);
   const stop = new AbortController();
-  const served = serve(
-    AGENT,
-    agentOf(() => dead()),
-    "once",
-    stop.signal,
-    b.deps,
-  );
+  const served = serve(b.deps, {
+    name: AGENT,
+    agent: agentOf(() => dead()),
+    mode: "once",
+    stop: stop.signal,
+  });
   const running = await until("it waits for its turn", async () => {
     const task = await b.task("t");
     return task.fence === 2 && (task as Running);
@@ -195,13 +196,12 @@ test("time that passed since a holder wrote that it stops is counted once, whoev
   // Its code was told to stop, and still runs.
   await write({ type: "handOff", ended: false }, "first");
   const stop = new AbortController();
-  const served = serve(
-    AGENT,
-    agentOf(() => dead()),
-    "once",
-    stop.signal,
-    b.deps,
-  );
+  const served = serve(b.deps, {
+    name: AGENT,
+    agent: agentOf(() => dead()),
+    mode: "once",
+    stop: stop.signal,
+  });
   await until("another waits for its turn", async () => (await b.task("t")).fence === 2);
   await later(500);
   stop.abort(new Error("told to stop"));
@@ -225,7 +225,10 @@ test("where no invocation is long enough for a takeover's wait, several of them 
     invocations++;
     const end = performance.now() + 1_200;
     const invocation = { left: () => Math.max(0, end - performance.now()), longest: 1_200 };
-    await serve(AGENT, done, "idle", AbortSignal.timeout(1_200), { ...b.deps, invocation });
+    await serve(
+      { ...b.deps, invocation },
+      { name: AGENT, agent: done, mode: "idle", stop: AbortSignal.timeout(1_200) },
+    );
     return (await b.task("t")).state === "completed";
   });
   expect(invocations).toBeGreaterThan(1);
@@ -237,14 +240,14 @@ test("an invocation does not claim what it has no time to wait for, nor what nee
   const never = new AbortController().signal;
   const short = { ...b.deps, invocation: { left: () => 15_000, longest: 600_000 } };
   await until("it came again", async () => {
-    const handled = await serve(AGENT, done, "idle", never, short);
+    const handled = await serve(short, { name: AGENT, agent: done, mode: "idle", stop: never });
     return handled["too-short"] === 1;
   });
   expect(await b.task("t")).toMatchObject({ state: "running", token: "dead", fence: 1 });
   // Put back, it is there for the next: at once.
   const long = { ...b.deps, invocation: { left: () => 300_000, longest: 600_000 } };
   const stop = new AbortController();
-  const served = serve(AGENT, done, "idle", stop.signal, long);
+  const served = serve(long, { name: AGENT, agent: done, mode: "idle", stop: stop.signal });
   await until("one with more time claims it", async () => (await b.task("t")).fence === 2);
   stop.abort(new Error("told to stop"));
   await served;

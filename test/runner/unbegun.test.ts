@@ -52,7 +52,7 @@ async function slowHolder(b: Bench, posts: string[], isListed = true) {
   };
   const bus = { ...own.bus, pull, answerFor: () => () => {} };
   const deps = { ...own, runner: "slow", bus, store: { ...own.store, putHead } };
-  const served = serve(AGENT, posting(posts, "slow"), "once", never, deps);
+  const served = serve(deps, { name: AGENT, agent: posting(posts, "slow"), mode: "once", stop: never });
   await written.promise;
   return {
     lost: () =>
@@ -74,7 +74,7 @@ describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))("$kind", (
       await using b = await bench(nats, kind, posting(posts, "next"), { ackWait: 4_000 });
       await b.submit({}, { id: "t" });
       await using slow = await slowHolder(b, posts);
-      const next = serve(AGENT, posting(posts, "next"), "once", never, b.deps);
+      const next = serve(b.deps, { name: AGENT, agent: posting(posts, "next"), mode: "once", stop: never });
       await until("its successor waits for its turn", async () => (await b.task("t")).fence === 2);
       await slow.wake();
       expect(await next).toEqual({ completed: 1 });
@@ -105,7 +105,7 @@ test("cancelled, it is cancelled, and nobody is asked", async () => {
   await using b = await bench(nats, "nats-kv", posting(posts, "next"), { ackWait: 4_000 });
   await b.submit({}, { id: "t" });
   await using slow = await slowHolder(b, posts);
-  const next = serve(AGENT, posting(posts, "next"), "once", never, b.deps);
+  const next = serve(b.deps, { name: AGENT, agent: posting(posts, "next"), mode: "once", stop: never });
   await until("its successor waits for its turn", async () => (await b.task("t")).fence === 2);
   await cancel(b.deps, "t");
   await slow.wake();

@@ -3,7 +3,7 @@ import type { Wired } from "../../functions/wiring/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { type Agent, type AgentContext, defineAgent, type Limits } from "../../shared/agent.ts";
 import { type Submission, type Submitted, submit } from "../../shared/dispatch/submit.ts";
-import { serve, type Tally } from "../../shared/runner/serve.ts";
+import { type HandledCounts, serve } from "../../shared/runner/serve.ts";
 import type { Settings } from "../../shared/settings/settings.ts";
 import type { Task } from "../../shared/task/document.ts";
 import type { Queue } from "../../shared/task/names.ts";
@@ -28,7 +28,7 @@ export interface Bench extends AsyncDisposable {
   readonly deps: Wired & { logged: Logged[] };
   readonly queue: Queue;
   submit(input: JsonObject, more?: Partial<Submission>): Promise<Submitted>;
-  drain(agent?: Agent, stop?: AbortSignal): Promise<Tally>;
+  drain(agent?: Agent, stop?: AbortSignal): Promise<HandledCounts>;
   task(id: string): Promise<Task>;
 }
 
@@ -49,7 +49,8 @@ export async function bench(
     deps,
     queue,
     submit: (input, more = {}) => submit(deps, { agent: AGENT, lanes, input, ...more }),
-    drain: (other = agent, stop = new AbortController().signal) => serve(AGENT, other, "drain", stop, deps),
+    drain: (other = agent, stop = new AbortController().signal) =>
+      serve(deps, { name: AGENT, agent: other, mode: "drain", stop }),
     task: async (id) => {
       const found = await patiently(() => deps.store.get(id));
       if (!found) throw new Error(`no task ${id}`);

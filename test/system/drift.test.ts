@@ -26,7 +26,9 @@ test("a consumer that is changed under a long task is named and corrected, and t
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 3_000 });
   await using other = await wired(b.world.config);
   const stop = new AbortController();
-  const runners = [b.deps, other].map((deps) => serve(AGENT, agent, "forever", stop.signal, deps));
+  const runners = [b.deps, other].map((deps) =>
+    serve(deps, { name: AGENT, agent, mode: "forever", stop: stop.signal }),
+  );
   await b.submit({}, { id: "long" });
   await until("it runs", async () => starts > 0);
 
@@ -73,7 +75,9 @@ test.each(["idle", "drain"] as const)(
       };
     };
     const deps = { ...b.deps, bus: { ...b.deps.bus, pull } };
-    expect(await serve(AGENT, agent, mode, new AbortController().signal, deps)).toEqual({ completed: 1 });
+    expect(await serve(deps, { name: AGENT, agent, mode, stop: new AbortController().signal })).toEqual({
+      completed: 1,
+    });
     expect(found[0]).toMatchObject({ ack_wait: nanos(30_000), max_deliver: 1000, max_ack_pending: 1 });
   },
 );
@@ -103,7 +107,7 @@ test.each(["idle", "forever"] as const)(
     };
     const agent = defineAgent({ run: () => 1 });
     const limited = { ...deps, bus: { ...deps.bus, pull } };
-    const served = serve(AGENT, agent, mode, new AbortController().signal, limited);
+    const served = serve(limited, { name: AGENT, agent, mode, stop: new AbortController().signal });
     await expect(served).rejects.toMatchObject({
       code: "bus_refused",
       message: expect.stringMatching(/ack_wait is 1s and should be 30s; correcting it: .*permission/i),

@@ -22,7 +22,7 @@ describe.each(["firestore", "firestore-rest"] as const)("%s: the store is away",
       await using away = await wired({ ...b.world.config, emulatorHost: proxy.host });
       proxy.cut(true);
       const stop = new AbortController();
-      const served = serve(AGENT, agent, "forever", stop.signal, away);
+      const served = serve(away, { name: AGENT, agent, mode: "forever", stop: stop.signal });
       await until("it lets go", async () => away.logged.some(({ fields }) => fields.as === "store-away"));
       await until("it says so", async () => away.logged.some(({ event }) => event === "store.away"));
       expect(runs).toEqual([]);
@@ -63,7 +63,7 @@ test("cut off from NATS for longer than the lease: the handler is aborted, nothi
   await b.submit({}, { id: "t" });
   await using cutOff = await wired({ ...b.world.config, nats: { url: proxy.url } });
   const stop = new AbortController();
-  const first = serve(AGENT, slow, "forever", stop.signal, cutOff);
+  const first = serve(cutOff, { name: AGENT, agent: slow, mode: "forever", stop: stop.signal });
   await until("the first runs", async () => events.includes("started"));
   proxy.stall(true);
   expect(await b.drain()).toEqual({ completed: 1 });
@@ -100,7 +100,9 @@ test("an answer that is lost, of the claim and of the completion, is found again
     },
   };
   const deps = { ...b.deps, store: forgetful };
-  expect(await serve(AGENT, agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
+  expect(
+    await serve(deps, { name: AGENT, agent, mode: "drain", stop: new AbortController().signal }),
+  ).toEqual({ completed: 1 });
   const task = await b.task("t");
   expect(task).toMatchObject({ state: "completed", fence: 1, executions: 1 });
   expect(task.history.map((entry) => entry.event)).toEqual(["submit", "claim", "complete"]);
@@ -118,7 +120,9 @@ test("a store that refuses for a while (a role that was removed) is waited for, 
     return b.deps.store.replace(...args);
   };
   const deps = { ...b.deps, store: { ...b.deps.store, replace } };
-  expect(await serve(AGENT, agent, "drain", new AbortController().signal, deps)).toEqual({ completed: 1 });
+  expect(
+    await serve(deps, { name: AGENT, agent, mode: "drain", stop: new AbortController().signal }),
+  ).toEqual({ completed: 1 });
   expect(b.deps.logged.map(({ event }) => event)).toContain("store.refused");
   expect(runs).toEqual(["t"]);
 });
@@ -128,7 +132,7 @@ test("a connection that is closed for good ends the runner, instead of leaving i
   const agent = defineAgent({ run: () => 1 });
   await using b = await bench(nats, "nats-kv", agent);
   const deps = await wired(b.world.config);
-  const served = serve(AGENT, agent, "forever", new AbortController().signal, deps);
+  const served = serve(deps, { name: AGENT, agent, mode: "forever", stop: new AbortController().signal });
   await sleep(200);
   await deps.nc.close();
   await expect(served).rejects.toMatchObject({

@@ -69,7 +69,7 @@ test("a reconnect to an older server: all is refused and said, and goes on when 
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 2_000 });
   await using deps = await wired({ ...b.world.config, nats: { url: proxy.url } });
   const stop = new AbortController();
-  const served = serve(AGENT, agent, "forever", stop.signal, deps);
+  const served = serve(deps, { name: AGENT, agent, mode: "forever", stop: stop.signal });
   await b.submit({}, { id: "before" });
   // Recorded and acked too: cut off before that, it would rightly be run again.
   await until("the first is done", async () => {

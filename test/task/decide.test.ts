@@ -10,7 +10,7 @@ const mark = () => ({ now: 10, stamp: Math.random().toString(), by: "r" });
 const error = { code: "fatal", message: "x", phase: "handler" } as const;
 const claim: TaskEvent = { type: "claim", queue: "Q", seq: 5, token: "T", runner: "r", via: "s", lease: 10 };
 
-const events: Record<State, TaskEvent[]> = {
+const events = {
   dispatched: [],
   running: [claim],
   scheduled: [claim, { type: "retry", error, dueAt: 99, ended: true }],
@@ -19,9 +19,9 @@ const events: Record<State, TaskEvent[]> = {
   completed: [claim, { type: "complete", result: 1, expiresAt: 99 }],
   failed: [claim, { type: "fail", error, countsAttempt: true, ended: true, expiresAt: 99 }],
   cancelled: [claim, { type: "cancel", ended: true, expiresAt: 99 }],
-};
+} satisfies Partial<Record<State, TaskEvent[]>>;
 
-function taskIn(state: State): Task {
+function taskIn(state: keyof typeof events): Task {
   const fresh: Task = submitted(
     { id: "t", agent: "a", lane: 0, input: {}, inputHash: "H", at: 1, stamp: "s", by: "c" },
     "Q",

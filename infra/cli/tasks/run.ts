@@ -44,7 +44,7 @@ export function addRun(program: Command, config: () => Config): void {
         const lanesOf = await lanesKnown(agentsFolder());
         // Loaded only where there is a key.
         const model = rest.model && (await import("../../../functions/wiring/model.ts")).modelOf(rest);
-        const handled = await serve(name, agent, mode, stop.signal, { ...deps, ...model, lanesOf });
+        const handled = await serve({ ...deps, ...model, lanesOf }, { name, agent, mode, stop: stop.signal });
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });
         else say(`${name}: ${summary(handled)}`);
         if (handled.retry && !options.json)

@@ -1,6 +1,6 @@
 import { isPawlError } from "../../errors/errors.ts";
 import type { KeptMessage } from "../../ports/bus.ts";
-import { type Pace, patiently } from "../pace.ts";
+import { askAgain, type Pace } from "../pace.ts";
 import type { Plan, PlannedQueue } from "../plan.ts";
 import { type KeptBook, type Period, SequenceBook } from "./sequences.ts";
 
@@ -58,7 +58,7 @@ export async function openPage(
   const planned = queues[at];
   if (!planned) return undefined;
   const { queue, stream, info } = planned;
-  const found = await patiently(pace, () => pace.deps.bus.survivors(queue, from, PAGE)).catch(
+  const found = await askAgain(pace, () => pace.deps.bus.survivors(queue, from, PAGE)).catch(
     (error: unknown) => {
       // It was there when the plan was made: what is not in a document is not explained.
       if (isPawlError(error, "bus_refused")) return [];

@@ -174,15 +174,15 @@ export interface Finding {
   readonly mended?: true;
 }
 
-export type Counts = Readonly<Partial<Record<FindingName, number>>>;
+export type FindingCounts = Readonly<Partial<Record<FindingName, number>>>;
 
 /** What was found: `shared/reconcile/findings/found.ts` adds to it. */
 export interface Findings {
-  readonly counts: Counts;
+  readonly counts: FindingCounts;
   /** Of each kind the first hundred. */
   readonly named: readonly Finding[];
   /** How many of the counted ones a repair has mended. */
-  readonly mended?: Counts;
+  readonly mended?: FindingCounts;
   /** Of what happened, short hashes of the subjects that are counted and not named: to know them again. */
   readonly unnamed?: Readonly<Partial<Record<FindingName, readonly string[]>>>;
 }

@@ -1,5 +1,11 @@
 import { shortHash } from "../../values/hashes.ts";
-import { type Counts, type Finding, type FindingName, type Findings, findingKinds } from "./findings.ts";
+import {
+  type Finding,
+  type FindingCounts,
+  type FindingName,
+  type Findings,
+  findingKinds,
+} from "./findings.ts";
 import type { FindingKind, Severity } from "./kind.ts";
 
 /** Of each kind this many are kept by name; the rest are counted. */
@@ -11,7 +17,7 @@ const LONGEST_DETAIL = 300;
 export const NO_FINDINGS: Findings = { counts: {}, named: [] };
 
 export const kindOf = (name: FindingName): FindingKind => findingKinds[name];
-export const kindsIn = (counts: Counts): FindingName[] => Object.keys(counts) as FindingName[];
+export const kindsIn = (counts: FindingCounts): FindingName[] => Object.keys(counts) as FindingName[];
 const amountOf = ({ amount = 1 }: Finding) => amount;
 export const amountIn = (some: readonly Finding[]) => some.reduce((sum, one) => sum + amountOf(one), 0);
 

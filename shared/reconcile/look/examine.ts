@@ -1,6 +1,6 @@
+import { lost } from "../../journal/budget.ts";
 import { plus } from "../../journal/cost.ts";
 import { type Entry, known } from "../../journal/entries.ts";
-import { lost } from "../../journal/ledger.ts";
 import { CLOCKS_IN_STEP } from "../../settings/clocks.ts";
 import type { HistoryEntry, Millis, Scheduled, Task, Waiting } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";

@@ -5,7 +5,7 @@ import type { Entry } from "../../journal/entries.ts";
 import { checkValues, readJournal } from "../../journal/journal.ts";
 import type { Found } from "../../ports/store.ts";
 import type { Guard } from "../../retry/guards.ts";
-import { pause } from "../../retry/patience.ts";
+import { pause } from "../../retry/retry.ts";
 import type { Dispatched, Running, Settlement, Task } from "../../task/document.ts";
 import { ORPHAN_AFTER } from "../../task/due.ts";
 import { pageHash, pageName } from "../../task/settled.ts";
@@ -15,7 +15,7 @@ import type { Account } from "../account.ts";
 import { type Carried, stampHash } from "../books/carried.ts";
 import { evidence, isAccepted } from "../books/evidence.ts";
 import type { Finding, FindingName } from "../findings/findings.ts";
-import { type Pace, patiently } from "../pace.ts";
+import { askAgain, type Pace } from "../pace.ts";
 import { examineJournal, isOverdue } from "./examine.ts";
 
 export type FoundTask = Extract<Found, { task: Task }>;
@@ -54,7 +54,7 @@ export function gathering(pace: Pace, account: Account) {
         account.failed[task.id] = tries;
         if (tries < READS && !isPawlError(error, "store_refused")) {
           if (stop.aborted) throw error;
-          await pause(deps, tries, stop);
+          await pause(deps, "reconcile", tries, stop);
           return beside(task, what, none, read);
         }
         // It throws where the store is away, and not only this.
@@ -128,7 +128,7 @@ export function gathering(pace: Pace, account: Account) {
     const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
     // Its message is further back in the queue. A running task's is the one that is under way.
     if (task.state === "dispatched" && isBehind) return NONE;
-    const isThere = await patiently(pace, () => hasMessage(deps, task)).catch((error: unknown) => {
+    const isThere = await askAgain(pace, () => hasMessage(deps, task)).catch((error: unknown) => {
       if (isPawlError(error, "bus_refused")) return false;
       throw error;
     });

@@ -9,7 +9,7 @@ import type { Account } from "../account.ts";
 import { isRewound } from "../books/books.ts";
 import type { Finding, Findings } from "../findings/findings.ts";
 import { found, kindOf, mended } from "../findings/found.ts";
-import { type Pace, patiently, type Step } from "../pace.ts";
+import { askAgain, type Pace, type Step } from "../pace.ts";
 import { isOverdue } from "./examine.ts";
 import { ifUnsound } from "./gather.ts";
 
@@ -32,7 +32,7 @@ export async function lagSince(
 ): Promise<void> {
   for (let i = 0; i < explained.length && account.lagging.length < MOST_LAGGING; ) {
     const ids = explained.slice(i).map(({ subject }) => subject.slice(subject.lastIndexOf(".") + 1));
-    const answers = await patiently(pace, () => pace.deps.store.getMany(ids));
+    const answers = await askAgain(pace, () => pace.deps.store.getMany(ids));
     for (const [j, answer] of answers.entries()) {
       if (!answer || "unreadable" in answer || answer.altered !== undefined) continue;
       const { id, settled } = answer.task;
@@ -53,7 +53,7 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
   const { queue: stream, seq, at: settledAt, task } = one;
   const planned = plan.queues.find((other) => other.stream === stream);
   if (!planned || (planned.before && isRewound(planned.info, planned.before))) return true;
-  const [there] = await patiently(pace, () => pace.deps.bus.survivors(planned.queue, seq, 1)).catch(
+  const [there] = await askAgain(pace, () => pace.deps.bus.survivors(planned.queue, seq, 1)).catch(
     ifGone([]),
   );
   // Only the very message that was settled: a stream that was made anew has others under the same numbers.
@@ -95,7 +95,7 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
   }
   const next = { cursor: String(at + 1) };
   if (await deps.bus.isHeld(one.token)) return next;
-  const task = (await patiently(pace, () => deps.store.get(one.task)).catch(ifUnsound))?.task;
+  const task = (await askAgain(pace, () => deps.store.get(one.task)).catch(ifUnsound))?.task;
   // It has gone on meanwhile.
   if (task?.state !== "running" || task.token !== one.token) return next;
   const detail = `${one.runner} claimed it and does not answer`;
@@ -116,7 +116,7 @@ export async function repeatAck(pace: Pace, account: Account, at: number): Promi
   const { stream, seq } = one;
   const queue = queueNamed(stream, pace.deps.settings.namespace);
   if (!queue) return true;
-  await patiently(pace, () => pace.deps.bus.remove(queue, seq));
+  await askAgain(pace, () => pace.deps.bus.remove(queue, seq));
   repairs.acks_repeated = (repairs.acks_repeated ?? 0) + 1;
   account.findings = mended(account.findings, "ack_lag", `${stream}#${seq}`);
   return true;
@@ -157,11 +157,11 @@ export async function lookIfMended(pace: Pace, account: Account, at: number): Pr
   const one = stuckIn(account.findings)[at];
   if (!one) return false;
   if (one.mended) return true;
-  const there = await patiently(pace, () => deps.store.get(one.subject)).catch(ifUnsound);
+  const there = await askAgain(pace, () => deps.store.get(one.subject)).catch(ifUnsound);
   if (!there || isOverdue(there.task, account.plan.at)) return true;
   const { task } = there;
   const isCarried = task.state === "dispatched" || task.state === "running";
-  if (isCarried && !(await patiently(pace, () => hasMessage(deps, task)).catch(ifGone(false)))) return true;
+  if (isCarried && !(await askAgain(pace, () => hasMessage(deps, task)).catch(ifGone(false)))) return true;
   account.findings = mended(account.findings, one.kind, one.subject);
   return true;
 }

@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { Millis, State } from "../../task/document.ts";
+import { stateFacts } from "../../task/table.ts";
 import { sayDuration } from "../../values/duration.ts";
 
 /** Escaped: what is put into a template is text, unless it came from one. */
@@ -52,19 +53,10 @@ export function day(at: Millis): Html {
 
 export const ago = (at: Millis, now: Millis): string => `${sayDuration(now - at)} ago`;
 
-export const stateNames: Readonly<Record<State, string>> = {
-  scheduled: "scheduled",
-  dispatched: "queued",
-  running: "running",
-  waiting: "waiting",
-  in_doubt: "in doubt",
-  completed: "completed",
-  failed: "failed",
-  cancelled: "cancelled",
-};
+export const stateName = (state: State): string => stateFacts[state]?.name ?? state;
 
 /** The word says it; the colour only repeats it. */
-export const badge = (state: State): Html => html`<span class="badge ${state}">${stateNames[state]}</span>`;
+export const badge = (state: State): Html => html`<span class="badge ${state}">${stateName(state)}</span>`;
 
 export const taskPath = (id: string): string => `/ui/tasks/${encodeURIComponent(id)}`;
 

@@ -14,7 +14,7 @@ import {
   line,
   number,
   part,
-  stateNames,
+  stateName,
   table,
   taskPath,
   time,
@@ -77,7 +77,7 @@ ${section("now", "Running now", "Task|Agent|Runs for>|Runner", by.running.tasks,
 ${section("agents", "Agents", "Agent|Lanes>|Queued>|In flight>|Oldest>|Redelivered>", queues, agentRow)}
 ${section("last", "Changed last", "Task|State|Agent|Changed", last, lastRow(now))}
 ${!isOperator && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;
-    const says = WATCHED.slice(1).map((state) => `${by[state].count} ${stateNames[state]}`);
+    const says = WATCHED.slice(1).map((state) => `${by[state].count} ${stateName(state)}`);
     return show(c, { title: "Overview", main, at: "/ui", live: "/ui/live", again, says: says.join(", ") });
   });
 }
@@ -108,7 +108,7 @@ function tile(state: Watched, { count, tasks }: Seen): Html {
   const path = state === "failed" ? "/ui/dead-letters" : `/ui/tasks?state=${state}`;
   const calls = tasks.length > 0 && state !== "running" ? "calls" : "";
   return html`<li id="tile-${state}" class="${state} ${calls}"><a href="${path}">
-<span class="figure">${count}</span> ${state === "failed" ? "dead letters" : stateNames[state]}</a></li>`;
+<span class="figure">${count}</span> ${state === "failed" ? "dead letters" : stateName(state)}</a></li>`;
 }
 
 /** Of tasks, not of calls: what a task spent on other days counts too, if it changed today. */

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
+import { lost } from "../../journal/budget.ts";
 import type { Cost } from "../../journal/cost.ts";
-import { lost } from "../../journal/ledger.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
-import { isFinal } from "../../task/table.ts";
+import { isFinal, stateFacts } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
 import { type Env, taskFor } from "../authenticate.ts";
 import { doneNotice, taskForms } from "../frame/forms.ts";
@@ -18,7 +18,7 @@ import {
   line,
   number,
   part,
-  stateNames,
+  stateName,
   table,
   taskPath,
   time,
@@ -48,9 +48,9 @@ ${part("facts", "Facts", facts(task))}`;
     const { stamp } = task.history.at(-1) ?? {};
     const after = `${stamp}.${journal?.head.count ?? 0}`;
     const live = isFinal(task) ? undefined : `${taskPath(task.id)}/live?after=${encodeURIComponent(after)}`;
-    const says = `Task ${task.id} is ${stateNames[task.state]}`;
+    const says = `Task ${task.id} is ${stateName(task.state)}`;
     return show(c, {
-      title: `${task.id} is ${stateNames[task.state]}`,
+      title: `${task.id} is ${stateName(task.state)}`,
       main,
       at: "/ui/tasks",
       live,
@@ -85,11 +85,10 @@ function stands(task: Task, now: Millis): Html | string {
       return html`<p class="lead">The effect <code>${line(task.effect)}</code> began, and nobody knows whether it happened.</p>`;
     case "failed":
       return failure(task.error);
-    case "completed":
-    case "cancelled":
-      return html`<p class="lead">It is over since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
-    default:
-      return task satisfies never;
+    default: {
+      const is = isFinal(task) ? "over" : stateFacts[task.state].name;
+      return html`<p class="lead">It is ${is} since ${time(task.updatedAt)}, ${ago(task.updatedAt, now)}.</p>`;
+    }
   }
 }
 

@@ -12,7 +12,7 @@ import {
   heads,
   line,
   number,
-  stateNames,
+  stateName,
   table,
   taskPath,
   time,
@@ -80,7 +80,7 @@ function row(task: Task, now: Millis, isFailed: boolean): Html {
 }
 
 function select(name: string, label: string, values: readonly string[], chosen: string | undefined): Html {
-  const shown = (value: string) => stateNames[value as State] ?? value;
+  const shown = (value: string) => stateName(value as State);
   return html`<div><label for="${name}">${label}</label><select id="${name}" name="${name}"><option value="">all</option>${values.map(
     (value) =>
       html`<option value="${value}"${value === chosen ? html` selected` : ""}>${shown(value)}</option>`,

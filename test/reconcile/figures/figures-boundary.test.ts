@@ -81,7 +81,7 @@ describe.each(kinds)("between two reports, $kind", ({ kind, here }) => {
           isMade = true;
           await b.deps.bus.ensure({ ...b.queue, agent: "young" });
           await submit(b.deps, { agent: "young", lanes: 1, id: "y", input: {} });
-          await serve("young", echo, "drain", never, { ...b.deps, store });
+          await serve({ ...b.deps, store }, { name: "young", agent: echo, mode: "drain", stop: never });
         }
         return store.changes(...args);
       },
@@ -101,7 +101,7 @@ describe.each(kinds)("between two reports, $kind", ({ kind, here }) => {
     const brief = { ...b.queue, agent: "brief" };
     await b.deps.bus.ensure(brief);
     await submit(b.deps, { agent: "brief", lanes: 1, id: "x", input: {} });
-    await serve("brief", echo, "drain", never, b.deps);
+    await serve(b.deps, { name: "brief", agent: echo, mode: "drain", stop: never });
     await (await jetstreamManager(b.deps.nc)).streams.delete(streamName(brief));
     await reconciled(b.deps);
     const { report } = await reconciled(b.deps);

@@ -130,7 +130,7 @@ test("tasks of a publisher and a runner whose clocks are a day behind are counte
       await submitAll(b, named(`right-${week}-${part}`, 70));
       await submitAll(b, named(`late-${week}-${part}`, 30), late);
       sent += 100;
-      await serve(AGENT, echo, "drain", never, part === 2 ? late : b.deps);
+      await serve(part === 2 ? late : b.deps, { name: AGENT, agent: echo, mode: "drain", stop: never });
     }
     const done = await reconciled(b.deps);
     expect(new Set(done.report.findings.named.map(({ kind }) => kind))).toEqual(new Set(["clock_back"]));

@@ -35,7 +35,7 @@ export async function dieAfter(b: Bench, agent: Agent, isPoint: (head: Head) => 
   });
   const { model } = b.deps;
   const deps = { ...own, store, bus: mortal(own.bus), ...(model && { model }) };
-  void serve(AGENT, agent, "once", new AbortController().signal, deps);
+  void serve(deps, { name: AGENT, agent, mode: "once", stop: new AbortController().signal });
   await died.promise;
   await own.nc.close();
 }

@@ -97,12 +97,6 @@ export const arbitrary: fc.Arbitrary<TaskEvent> = fc.oneof(
   }),
   fc.record({
     type: fc.constant("resolve" as const),
-    to: fc.constant("completed" as const),
-    result: fc.constant(1),
-    expiresAt: fc.nat(),
-  }),
-  fc.record({
-    type: fc.constant("resolve" as const),
     to: fc.constant("failed" as const),
     error: fc.constant(error),
     expiresAt: fc.nat(),

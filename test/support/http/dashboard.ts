@@ -159,7 +159,7 @@ export async function dashboard(nats: LocalNats) {
     run: (context: AgentContext<unknown>) => act(context, stage),
   });
   const stop = new AbortController();
-  const runners = AGENTS.map((name) => serve(name, agent, "forever", stop.signal, deps));
+  const runners = AGENTS.map((name) => serve(deps, { name, agent, mode: "forever", stop: stop.signal }));
   const app = createApp({ agents: AGENTS.map((name) => ({ name, lanes: 1 })) });
   const http = await serveHttp(async (request) =>
     app.fetch(request, { open: async () => deps, log: deps.log, rateLimit: 60_000 }),

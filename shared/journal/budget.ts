@@ -3,14 +3,14 @@ import { type Cost, NO_COST, plus } from "./cost.ts";
 import type { Entry } from "./entries.ts";
 
 /** What a task may still spend. The journal is its book, so it is the same for every execution. */
-export interface Ledger {
+export interface Budget {
   /** Sets the most that a call may cost aside. Throws `budget_exceeded` when that could be more than is left. */
   reserve(most: Cost): void;
   /** The call is over: what it really cost instead, or nothing. A call whose cost nobody knows stays reserved. */
-  settle(most: Cost, cost: Cost | undefined): void;
+  charge(most: Cost, cost: Cost | undefined): void;
 }
 
-export function ledger(entries: readonly Entry[], budgetUsd: number | undefined): Ledger {
+export function budgetOf(entries: readonly Entry[], budgetUsd: number | undefined): Budget {
   let used = usedBy(entries).usd;
   return {
     reserve: (most) => {
@@ -22,7 +22,7 @@ export function ledger(entries: readonly Entry[], budgetUsd: number | undefined)
       }
       used += most.usd;
     },
-    settle: (most, cost) => {
+    charge: (most, cost) => {
       used += (cost?.usd ?? 0) - most.usd;
     },
   };

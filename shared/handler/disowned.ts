@@ -21,7 +21,7 @@ export async function disown(deps: Deps, task: Running, key: string, tries: numb
   try {
     const name = await noteName(task, key, tries, fence);
     await persist(deps, id, whilePatient(deps, `Task ${id}`), () => deps.store.putPart(id, name, "unbegun"));
-    await settleDoubt(deps, id);
+    await clearDoubt(deps, id);
   } catch (error) {
     deps.log("warn", "effect.unbegun-unsaid", { task: id, effect: key, reason: messageOf(error) });
   }
@@ -42,7 +42,7 @@ export async function heedWitnesses(
 }
 
 /** A task in doubt about an effect that never began goes on without a person. */
-export async function settleDoubt(deps: Deps, id: string): Promise<void> {
+export async function clearDoubt(deps: Deps, id: string): Promise<void> {
   const task = (await deps.store.get(id))?.task;
   if (task?.state !== "in_doubt") return;
   const journal = await readJournal(deps, id, whilePatient(deps, `Task ${id}`));
