@@ -1,9 +1,10 @@
 import { agents } from "pawl:agents";
 import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
+import type { Env } from "../shared/settings/variable.ts";
 import { createApp } from "../shared/web/app.ts";
 import { problemOf } from "../shared/web/problem.ts";
-import { type Config, configFrom, type Env } from "./wiring/config.ts";
+import { type Config, configFrom } from "./wiring/config.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import { logOf } from "./wiring/log.ts";
 
@@ -17,18 +18,20 @@ export async function answerApi(
   open: (config: Config, log: Log) => Promise<Deps>,
   keep?: (until: Promise<unknown>) => void,
 ): Promise<Response> {
+  // What is wrong with the settings is thrown where a connection is asked for: by then it is known who asks.
+  const config = (async () => configFrom(env))();
   let opened: Promise<Deps> | undefined;
   const once = () => {
-    opened ??= (async () => ({ ...(await open(configFrom(env), log)), lanesOf }))();
+    opened ??= (async () => ({ ...(await open(await config, log)), lanesOf }))();
     return opened;
   };
   try {
-    const { PAWL_CORS_ORIGIN: corsOrigin, PAWL_RATE_LIMIT: rate } = env;
+    const { corsOrigin, rateLimit }: Partial<Config> = await config.catch(() => ({}));
     const answer = await app.fetch(request, {
       open: once,
       log,
       ...(corsOrigin && { corsOrigin }),
-      ...(rate && { rateLimit: Number(rate) }),
+      ...(rateLimit && { rateLimit }),
       ...(keep && { keep }),
     });
     await opened?.then(({ meter }) => meter.flush()).catch(() => {});

@@ -4,6 +4,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
 import { messageOf, PawlError } from "../shared/errors/errors.ts";
 import { acceptedInput } from "../shared/runner/run.ts";
+import type { Env } from "../shared/settings/variable.ts";
+import { readVariable } from "../shared/settings/variables.ts";
 import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/schedule.ts";
 import { jsonSchemaOf } from "../shared/tool.ts";
@@ -11,8 +13,9 @@ import type { JsonObject } from "../shared/values/json.ts";
 
 const OURS = fileURLToPath(new URL("../agents", import.meta.url));
 
-export function agentsFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
-  return env.PAWL_AGENTS_DIR ? resolve(env.PAWL_AGENTS_DIR) : OURS;
+export function agentsFolder(env: Env = process.env): string {
+  const own = readVariable(env, "PAWL_AGENTS_DIR");
+  return own ? resolve(own) : OURS;
 }
 
 /** Names of all agents: their files' names. */

@@ -8,13 +8,13 @@ import { counters } from "../shared/meter/counters.ts";
 import { type QueueField, queueFields } from "../shared/ports/queue-fields.ts";
 import { findingKinds } from "../shared/reconcile/findings/findings.ts";
 import { type Policy, policies } from "../shared/retry/policies.ts";
-import {
-  defaults,
-  settingRules,
-  settingVariables,
-  takeoverWait,
-  timing,
-} from "../shared/settings/settings.ts";
+import { functionVariables } from "../shared/settings/functions.ts";
+import { protocolVariables } from "../shared/settings/protocol.ts";
+import { serverVariables } from "../shared/settings/servers.ts";
+import { defaults, settingRules, takeoverWait, timing } from "../shared/settings/settings.ts";
+import { togetherRules } from "../shared/settings/together.ts";
+import { deployVariables, localVariables } from "../shared/settings/tools.ts";
+import { READERS, type Variable } from "../shared/settings/variable.ts";
 import { type Birth, births, stateFacts, type Transition, transitions } from "../shared/task/table.ts";
 import { showDuration } from "../shared/values/duration.ts";
 import { routes } from "../shared/web/api/routes.ts";
@@ -70,8 +70,9 @@ function events(): string {
 function errors(): string {
   return Object.entries(errorKinds)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([code, { disposition, meaning, remedy }]) => {
-      return `## ${code}\n\n${meaning}${fate[disposition]}\n\n**What to do:** ${remedy}`;
+    .map(([code, { disposition, status, exitCode, meaning, remedy }]) => {
+      const answers = `Status ${status}, exit code ${exitCode}.`;
+      return `## ${code}\n\n${meaning}${fate[disposition]}\n\n**What to do:** ${remedy}\n\n${answers}`;
     })
     .join("\n\n");
 }
@@ -82,16 +83,18 @@ const fate = {
   abandon: " The task is left to whoever holds it now.",
 };
 
-function variables(): string {
-  const byDefault = ({ sets, form }: (typeof settingVariables)[string]) =>
-    form.includes("duration") ? showDuration(defaults[sets] as number) : String(defaults[sets]);
+function variables(list: Readonly<Record<string, Variable>>): string {
+  const byDefault = ({ required, unset, default: text = "" }: Variable) =>
+    required === undefined ? (unset ?? text) : "has to be set";
   return table(
-    ["variable", "default", "form", "meaning"],
-    Object.entries(settingVariables).map(([name, one]) => [
+    ["variable", "form", "default", "meaning", "secret", "read by"],
+    Object.entries(list).map(([name, one]) => [
       `\`${name}\``,
-      byDefault(one),
       one.form,
+      byDefault(one),
       one.meaning,
+      one.secret ? "yes" : "",
+      one.readBy.map((reader) => READERS[reader]).join(", "),
     ]),
   );
 }
@@ -99,7 +102,7 @@ function variables(): string {
 function checks(): string {
   return table(
     ["rule", "why"],
-    settingRules.map(({ name, why }) => [name, why]),
+    [...settingRules, ...togetherRules].map(({ name, why }) => [name, why]),
   );
 }
 
@@ -187,7 +190,15 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/lifecycle.md": { states: stateTable, diagram, events },
   "docs/architecture.md": { retries },
   "docs/errors.md": { errors },
-  "docs/settings.md": { variables, times, checks },
+  "docs/settings.md": {
+    servers: () => variables(serverVariables),
+    functions: () => variables(functionVariables),
+    protocol: () => variables(protocolVariables),
+    deploys: () => variables(deployVariables),
+    local: () => variables(localVariables),
+    times,
+    checks,
+  },
   "docs/api.md": { scopes: tokenScopes, requests, counters: counted },
   "docs/operator.md": { findings, fields },
 };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
 import { errorKinds } from "../shared/errors/errors.ts";
-import { settingVariables } from "../shared/settings/settings.ts";
+import { variables } from "../shared/settings/variables.ts";
 import { SHARED, tempAgents } from "./support/temp-agents.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -74,7 +74,7 @@ test("the glossary has at most 25 words, in their order", () => {
 
 test("every error code and every setting has its place in the docs", () => {
   for (const code of Object.keys(errorKinds)) expect(read("docs/errors.md")).toContain(`\n## ${code}\n`);
-  for (const name of Object.keys(settingVariables)) expect(read("docs/settings.md")).toContain(`\`${name}\``);
+  for (const name of Object.keys(variables)) expect(read("docs/settings.md")).toContain(`\n| \`${name}\` |`);
 });
 
 test("every file in agents/ is an agent, named by its path", async () => {

@@ -39,11 +39,16 @@ export function guardServer(): void {
 function refused({ headers }: IncomingMessage): Response | undefined {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding !== "identity")
-    return problem(415, "input_invalid", `Send the body as it is: content-encoding ${encoding} is not taken`);
+    return problem(
+      "input_invalid",
+      `Send the body as it is: content-encoding ${encoding} is not taken`,
+      {},
+      415,
+    );
   if (headers["transfer-encoding"])
-    return problem(411, "input_invalid", "Send the body with its content-length");
+    return problem("input_invalid", "Send the body with its content-length", {}, 411);
   if (Number(headers["content-length"] ?? 0) > MOST_BYTES)
-    return problem(413, "input_too_large", `The body is over ${MOST_BYTES} bytes`);
+    return problem("input_too_large", `The body is over ${MOST_BYTES} bytes`);
   return undefined;
 }
 

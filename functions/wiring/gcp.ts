@@ -66,7 +66,7 @@ async function answered(
     asked = webRequest(request);
   } catch {
     // A method that no web request may have.
-    return problem(404, "not_found", `There is no ${request.method} here`);
+    return problem("not_found", `There is no ${request.method} here`);
   }
   return answer(asked);
 }

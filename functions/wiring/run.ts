@@ -1,8 +1,10 @@
 import { isPawlError, messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Deps, Invocation } from "../../shared/ports/deps.ts";
 import type { Log } from "../../shared/ports/log.ts";
+import type { Env } from "../../shared/settings/variable.ts";
+import { readVariables } from "../../shared/settings/variables.ts";
 import { problem, problemOf } from "../../shared/web/problem.ts";
-import { type Config, configFrom, type Env } from "./config.ts";
+import { type Config, configOf } from "./config.ts";
 
 /** What a function does when it is woken, by cron or by POST /run. */
 export interface Job {
@@ -46,15 +48,16 @@ export function timeBudget(
 /** POST /run: authenticated, answered with what was done as JSON. Errors are problem details. */
 export async function answerRun(request: Request, env: Env, log: Log, platform: Platform): Promise<Response> {
   const { pathname } = new URL(request.url);
-  if (pathname !== "/run") return problem(404, "not_found", `There is no ${pathname} here, only POST /run`);
-  if (request.method !== "POST") return problem(405, "method_not_allowed", "Use POST", { allow: "POST" });
+  if (pathname !== "/run") return problem("not_found", `There is no ${pathname} here, only POST /run`);
+  if (request.method !== "POST") return problem("method_not_allowed", "Use POST", { allow: "POST" });
   try {
-    // Before anything else is looked at: what is wrong with the settings is not for everyone.
-    if (!(await isAuthorised(request, env.PAWL_RUN_SECRET)))
-      return problem(401, "unauthorised", "Send Authorization: Bearer <PAWL_RUN_SECRET>", {
+    const reading = readVariables(env);
+    // First: what is wrong with the settings is not for everyone.
+    if (!(await isAuthorised(request, reading.given.PAWL_RUN_SECRET)))
+      return problem("unauthorised", "Send Authorization: Bearer <PAWL_RUN_SECRET>", {
         "www-authenticate": "Bearer",
       });
-    const config = configFrom(env);
+    const config = configOf(reading);
     const { afterwards } = platform;
     if (afterwards && request.headers.get("prefer") === "respond-async") {
       platform.work(config, afterwards).catch(() => {});

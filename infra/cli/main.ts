@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/wiring/config.ts";
+import { errorKinds } from "../../shared/errors/errors.ts";
+import { functionVariables } from "../../shared/settings/functions.ts";
+import { serverVariables } from "../../shared/settings/servers.ts";
+import { localVariables } from "../../shared/settings/tools.ts";
+import type { Variable } from "../../shared/settings/variable.ts";
 import { sayError, sayJson } from "./output.ts";
 import { addBuild } from "./project/build.ts";
 import { addDemo } from "./project/demo.ts";
@@ -24,24 +29,22 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
   version: string;
 };
 
+const { PAWL_AGENTS_DIR } = localVariables;
+
+/** The first sentence of a variable's meaning, as plain text. */
+function inShort([name, { meaning, default: text, unset }]: [string, Variable]): string {
+  const plain = meaning.replaceAll(/ \(\[[^)]*\)\)|`/g, "");
+  const byDefault = unset ?? text;
+  const [sentence = ""] = plain.split(/\.(?= |$)/);
+  return `  ${name.padEnd(32)}${sentence}${byDefault === undefined ? "" : ` (${byDefault})`}`;
+}
+
 const ENVIRONMENT = `
 Environment:
-  NATS_URL                        nats://, tls://, ws:// or wss:// address of the server
-  NATS_CREDS                      path of a credentials file; or
-  NATS_USER, NATS_PASSWORD        a user and password
-  PAWL_STORE                      firestore, firestore-rest or nats-kv: where task documents are kept
-  GOOGLE_CLOUD_PROJECT            for both firestore stores
-  GOOGLE_APPLICATION_CREDENTIALS  path of a service account's key, for both firestore stores
-  FIRESTORE_EMULATOR_HOST         host:port of an emulator instead
-  ANTHROPIC_API_KEY               for agents that ask a model (ANTHROPIC_BASE_URL: another address)
-  PAWL_NAMESPACE                  prefix of streams, subjects and collections (pawl)
-  PAWL_WAKE_URL, PAWL_RUN_SECRET  where a submit wakes the agent's function, and what it asks for
-  PAWL_SEAL_KEY                   what documents are sealed with; several are separated by commas, the newest first
-  PAWL_WEBHOOK_URL, PAWL_WEBHOOK_SECRET  who is told of tasks that failed, wait or are in doubt
-  PAWL_CORS_ORIGIN                the one origin that browsers may call the API from
-  PAWL_RATE_LIMIT                 requests a minute that one token may make of the API (600)
-  PAWL_AGENTS_DIR                 folder of agent files (agents/)
-Timing and limits, with their defaults: docs/settings.md
+${Object.entries<Variable>({ ...serverVariables, ...functionVariables, PAWL_AGENTS_DIR })
+  .map(inShort)
+  .join("\n")}
+Forms and defaults, timing and limits: docs/settings.md
 
 Exit codes: 0 done, 1 something is wrong, 2 used wrongly, 130 stopped by a second Ctrl-C`;
 
@@ -59,7 +62,7 @@ function usage(error: CommanderError): number {
   else if (error.code === "commander.excessArguments") {
     process.stderr.write(`Did the shell split an input? Quote it: pawl submit echo '{"text": "hello"}'\n`);
   }
-  return 2;
+  return errorKinds.usage.exitCode;
 }
 
 const config = () => configFrom(process.env);

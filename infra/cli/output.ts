@@ -37,20 +37,7 @@ function shown(fields: LogFields): string {
     .join("");
 }
 
-/** Errors that the caller can mend by calling differently. */
-const USED_WRONGLY = new Set([
-  "agent_invalid",
-  "agent_name_invalid",
-  "agent_unknown",
-  "id_conflict",
-  "input_invalid",
-  "input_too_large",
-  "setting_invalid",
-  "task_id_invalid",
-  "usage",
-]);
-
-/** Says what went wrong and returns the exit code: 2 when used wrongly, 1 for everything else. */
+/** Says what went wrong and returns the exit code. */
 export function sayError(error: unknown, json: boolean): number {
   const code = isPawlError(error) ? error.code : undefined;
   const message = messageOf(error);
@@ -65,5 +52,5 @@ export function sayError(error: unknown, json: boolean): number {
     const lines = message.split("\n").map(printable).join("\n  ");
     process.stderr.write(`pawl: ${lines}${more}\n`);
   }
-  return code && USED_WRONGLY.has(code) ? 2 : 1;
+  return errorKinds[code ?? "unexpected"].exitCode;
 }

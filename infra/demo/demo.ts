@@ -14,6 +14,7 @@ import { readReport } from "../../shared/reconcile/books/reports.ts";
 import { sections } from "../../shared/reconcile/page/sections.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { sayDuration } from "../../shared/values/duration.ts";
 import { printable } from "../cli/output.ts";
@@ -36,16 +37,17 @@ await using nats = await startNats({ tell: say });
 await using emulator = await startEmulator();
 // Like a model, it writes something else each time it is asked.
 await using model = await startModel((_, n) => text(`Draft ${n}: a ratchet without its pawl slips back.`));
-const { ANTHROPIC_API_KEY = "stand-in", ANTHROPIC_BASE_URL = model.url } = process.env;
+const key = readVariable(process.env, "ANTHROPIC_API_KEY");
+// With a key of your own the same code asks the real one.
+const modelUrl = readVariable(process.env, "ANTHROPIC_BASE_URL") ?? (key ? undefined : model.url);
 const env = {
   NATS_URL: nats.url,
   PAWL_NAMESPACE: "demo",
   PAWL_ACK_WAIT: "3s",
   PAWL_AGENTS_DIR: at("agents"),
   PAWL_DEMO_POSTS: posts,
-  ANTHROPIC_API_KEY,
-  // With a key of your own the same code asks the real one.
-  ...((ANTHROPIC_API_KEY === "stand-in" || process.env.ANTHROPIC_BASE_URL) && { ANTHROPIC_BASE_URL }),
+  ANTHROPIC_API_KEY: key ?? "stand-in",
+  ...(modelUrl && { ANTHROPIC_BASE_URL: modelUrl }),
   ...(emulator
     ? {
         PAWL_STORE: "firestore-rest",

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
+import { readVariables } from "../../shared/settings/variables.ts";
 import { type Platform, secretsOf } from "./deployment.ts";
 
 const FILE = "wrangler.toml";
@@ -16,11 +17,12 @@ export function cloudflare(env?: string): Platform {
     Object.entries(config.vars).map(([name, value]) => [name, String(value)] as const),
   );
   const service = (name: string) => [config.topLevelName ?? "pawl", name, env].filter(Boolean).join("-");
-  const isGoogle = settings.PAWL_STORE !== "nats-kv";
+  const { given } = readVariables(settings);
+  const isGoogle = given.PAWL_STORE !== "nats-kv";
   const secrets = [
     "PAWL_RUN_SECRET",
     ...(isGoogle ? ["GOOGLE_APPLICATION_CREDENTIALS"] : []),
-    ...(settings.PAWL_WEBHOOK_URL ? ["PAWL_WEBHOOK_SECRET"] : []),
+    ...(given.PAWL_WEBHOOK_URL ? ["PAWL_WEBHOOK_SECRET"] : []),
   ];
   return {
     settings,

@@ -1,8 +1,10 @@
 import { relative, resolve } from "node:path";
-import { type Config, configFrom, type Env, storeIdentity } from "../../functions/wiring/config.ts";
+import { type Config, configFrom, storeIdentity } from "../../functions/wiring/config.ts";
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
+import type { Env, Variable } from "../../shared/settings/variable.ts";
+import { readVariable, type VariableName, variables } from "../../shared/settings/variables.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { loadAgent } from "../agents.ts";
 import { type Built, buildFunction } from "../build/build.ts";
@@ -72,7 +74,9 @@ export async function deploy(
 ): Promise<Deployed> {
   const { target, dryRun } = options;
   const kind = kindOf(name);
-  const warnings = [...checkSettings(platform, dryRun), ...unwoken(kind, platform)];
+  const placeholders = checkPlaceholders(platform, dryRun);
+  const config = configOf(platform);
+  const warnings = [...placeholders, ...unwoken(kind, config, platform)];
   for (const warning of warnings) tell(`! ${warning}`);
   const missing = dryRun ? [] : await platform.missing({ function: name, commands });
   if (missing.length > 0) throw new PawlError("deploy_incomplete", missing.join("\n"));
@@ -93,39 +97,35 @@ export async function deploy(
   };
 }
 
-/** Contradictions are found here, not by a function that fails at night. Placeholders may stay for a dry run. */
-function checkSettings(platform: Platform, dryRun: boolean): string[] {
-  const { settings, source } = platform;
+/** Placeholders may stay for a dry run. */
+function checkPlaceholders({ settings, source }: Platform, dryRun: boolean): string[] {
   const placeholders = Object.entries(settings)
     .filter(([, value]) => /\bexample\.com\b|^your-/.test(value ?? ""))
     .map(([name, value]) => `${name} in ${source} is still the placeholder ${value}`);
   if (placeholders.length > 0 && !dryRun) {
     throw new PawlError("setting_invalid", `${placeholders.join("\n")}\nWrite your own there`);
   }
-  configOf(platform);
   return placeholders;
 }
 
-/** As the function will read it, but for its secrets. */
-function configOf({ settings, secrets }: Platform): Config {
-  const there = Object.fromEntries(secrets.map((name) => [name, STAND_IN[name] ?? "x".repeat(32)]));
-  return configFrom({ ...settings, ...there });
+/** As the function will read it, but for its secrets: contradictions are found here, not by a function that fails at night. */
+function configOf({ settings, secrets }: Platform, own: Env = {}): Config {
+  const rows: Readonly<Record<string, Variable>> = variables;
+  // Values of secrets stay where they are; these only tell the checks that they will be there.
+  const there = Object.fromEntries(secrets.map((name) => [name, rows[name]?.standIn ?? "x".repeat(32)]));
+  return configFrom({ ...settings, ...there, ...own });
 }
 
 /** A reconciliation that needs longer than one invocation, or is cut off, goes on when it is woken. */
-function unwoken(kind: FunctionKind, { settings, source }: Platform): string[] {
-  if (settings.PAWL_WAKE_URL || (kind !== "reconcile" && kind !== "dispatch")) return [];
+function unwoken(kind: FunctionKind, { wakeUrl }: Config, { source }: Platform): string[] {
+  if (wakeUrl || (kind !== "reconcile" && kind !== "dispatch")) return [];
   return [
     `PAWL_WAKE_URL is not in ${source}: a reconciliation that is cut off goes on only the next Monday. docs/deploy.md says how to set it`,
   ];
 }
 
-/** Values of secrets stay where they are; these only tell the checks that they will be there. */
-const STAND_IN: Record<string, string> = {
-  NATS_CREDS: "-----BEGIN NATS USER JWT-----",
-  GOOGLE_APPLICATION_CREDENTIALS: "{}",
-  PAWL_WEBHOOK_URL: "https://webhook.invalid",
-};
+/** Who deploys connects with an identity of their own, from their environment; the address may be theirs too. */
+const IDENTITY: readonly VariableName[] = ["NATS_CREDS", "NATS_USER", "NATS_PASSWORD"];
 
 async function ensureQueues(
   name: string,
@@ -134,12 +134,10 @@ async function ensureQueues(
   { dryRun, ensure }: DeployOptions,
   tell: (line: string) => void,
 ): Promise<void> {
-  const { settings } = platform;
   const { lanes } = (await loadAgent(name, agents)).limits;
-  // Who deploys connects with an identity of their own, from their environment.
-  const { NATS_URL = settings.NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD } = process.env;
-  const own = { NATS_URL, NATS_CREDS, NATS_USER, NATS_PASSWORD, PAWL_STORE: "nats-kv" };
-  const config = configFrom({ ...pick(settings, /^PAWL_(?!STORE|WAKE_URL|WEBHOOK_URL)/), ...own });
+  const url = readVariable(process.env, "NATS_URL");
+  const identity = Object.fromEntries(IDENTITY.map((one) => [one, process.env[one]]));
+  const config = configOf(platform, { ...identity, ...(url && { NATS_URL: url }) });
   const queues = Array.from({ length: lanes }, (_, lane) => ({
     namespace: config.settings.namespace,
     agent: name,
@@ -147,20 +145,16 @@ async function ensureQueues(
     generation: config.settings.generation,
   }));
   if (dryRun || !ensure) {
-    if (ensure) tell(`would ensure ${queues.map(streamName).join(", ")} at ${NATS_URL}`);
+    if (ensure) tell(`would ensure ${queues.map(streamName).join(", ")} at ${config.nats.url}`);
     return;
   }
-  tell(`ensuring ${queues.length} queue(s) at ${NATS_URL}`);
+  tell(`ensuring ${queues.length} queue(s) at ${config.nats.url}`);
   // No store: the bucket of one that is not used would be created.
   const nc = await connectNats(config);
   await using _ = { [Symbol.asyncDispose]: () => nc.close() };
-  const bus = await jetstreamBus(nc, config.settings, storeIdentity(configOf(platform)));
+  const bus = await jetstreamBus(nc, config.settings, storeIdentity(config));
   for (const queue of queues) {
     const changes = await bus.ensure(queue, "correct");
     tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);
   }
-}
-
-export function pick(env: Env, names: RegExp): Env {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));
 }

@@ -3,19 +3,21 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
+import { deployVariables } from "../../shared/settings/tools.ts";
+import { readVariables } from "../../shared/settings/variables.ts";
 import type { Commands } from "./commands.ts";
 import { type Platform, secretsOf } from "./deployment.ts";
 
 /** Google Cloud Run functions, by gcloud, with the settings of gcp.env in this folder; Cloud Scheduler wakes them. */
 export function gcp(env?: string): Platform {
   const source = env ? `gcp.${env}.env` : "gcp.env";
-  const { REGION: region = "", SECRETS = "", ...settings } = readSettings(source);
-  const { GOOGLE_CLOUD_PROJECT: project = "" } = settings;
+  const file = readSettings(source);
+  const { REGION: region = "", GOOGLE_CLOUD_PROJECT: project = "", SECRETS = [] } = readVariables(file).given;
   for (const [name, value] of Object.entries({ REGION: region, GOOGLE_CLOUD_PROJECT: project })) {
     if (!value) throw new PawlError("setting_invalid", `${name} is not set in ${source}`);
   }
-  const extra = SECRETS.split(",").map((one) => one.trim());
-  const secrets = ["PAWL_RUN_SECRET", ...extra.filter(Boolean)];
+  const settings = Object.fromEntries(Object.entries(file).filter(([name]) => !(name in deployVariables)));
+  const secrets = ["PAWL_RUN_SECRET", ...SECRETS];
   const service = (name: string) => ["pawl", name, env].filter(Boolean).join("-");
   const secretName = (variable: string) => {
     const name = variable

@@ -6,20 +6,22 @@ import { configFrom } from "../../functions/wiring/config.ts";
 import { modelOf } from "../../functions/wiring/model.ts";
 import { wire } from "../../functions/wiring/wire.node.ts";
 import { serve } from "../../shared/runner/serve.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 import { agentsFolder, loadAgent } from "../agents.ts";
 import { logger } from "../cli/output.ts";
 import { pausing } from "./pause.ts";
 
 const [name = ""] = process.argv.slice(2);
-const { PAWL_DRILL_PAUSE_AT, PAWL_DRILL_RESUME } = process.env;
+const pauseAt = readVariable(process.env, "PAWL_DRILL_PAUSE_AT");
+const isResumed = readVariable(process.env, "PAWL_DRILL_RESUME") !== undefined;
 
 let passed = false;
 const pause = pausing(async (boundary) => {
-  if (boundary !== PAWL_DRILL_PAUSE_AT || passed) return;
+  if (boundary !== pauseAt || passed) return;
   passed = true;
   const resumed = new Promise((resolve) => process.once("SIGUSR2", resolve));
   console.log(`AT ${boundary}`);
-  if (PAWL_DRILL_RESUME) await resumed;
+  if (isResumed) await resumed;
   else await new Promise(() => setInterval(() => {}, 1000));
 });
 

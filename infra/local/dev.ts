@@ -4,6 +4,7 @@ import { configFrom } from "../../functions/wiring/config.ts";
 import { wire } from "../../functions/wiring/wire.node.ts";
 import { ensureQueue, queueOf } from "../../shared/dispatch/dispatch.ts";
 import { messageOf } from "../../shared/errors/errors.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 import { agentNames, loadAgent } from "../agents.ts";
 import { buildFunction } from "../build/build.ts";
 import { OWN_FUNCTIONS, ROOT } from "../build/targets.ts";
@@ -39,9 +40,7 @@ export async function startDev(
     : { PAWL_STORE: "nats-kv" };
   const model = await modelFor(tell);
   if (model) started.use(model);
-  const key = model
-    ? { ANTHROPIC_API_KEY: "stand-in", ANTHROPIC_BASE_URL: model.url }
-    : pickModel(process.env);
+  const key = model ? { ANTHROPIC_API_KEY: "stand-in", ANTHROPIC_BASE_URL: model.url } : ownModel();
   const secret = { PAWL_RUN_SECRET: crypto.randomUUID() };
   const names = await agentNames(agents);
   await ensureAll(names, agents, { NATS_URL: nats.url, ...timing, ...store });
@@ -84,16 +83,15 @@ export async function startDev(
 
 /** Without a key a stand-in answers, so that every agent runs; what it says is not worth reading. */
 async function modelFor(tell: (line: string) => void): Promise<LocalModel | undefined> {
-  if (process.env.ANTHROPIC_API_KEY) return undefined;
+  if (readVariable(process.env, "ANTHROPIC_API_KEY")) return undefined;
   tell("ANTHROPIC_API_KEY is not set, so a stand-in answers for the model");
   return startModel(() => text("This is the stand-in: set ANTHROPIC_API_KEY to ask a model."));
 }
 
-function pickModel({
-  ANTHROPIC_API_KEY = "",
-  ANTHROPIC_BASE_URL,
-}: NodeJS.ProcessEnv): Record<string, string> {
-  return { ANTHROPIC_API_KEY, ...(ANTHROPIC_BASE_URL && { ANTHROPIC_BASE_URL }) };
+function ownModel(): Record<string, string> {
+  const key = readVariable(process.env, "ANTHROPIC_API_KEY");
+  const url = readVariable(process.env, "ANTHROPIC_BASE_URL");
+  return { ...(key && { ANTHROPIC_API_KEY: key }), ...(url && { ANTHROPIC_BASE_URL: url }) };
 }
 
 async function ensureAll(

@@ -3,7 +3,9 @@ import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { cacheFolder, type Env } from "./find-nats.ts";
+import type { Env } from "../../shared/settings/variable.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
+import { cacheFolder } from "./find-nats.ts";
 import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
 import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
@@ -27,7 +29,7 @@ export async function startEmulator(
   env: Env = process.env,
   choosePort: ChoosePort = freePort,
 ): Promise<Emulator | undefined> {
-  const running = env.FIRESTORE_EMULATOR_HOST;
+  const running = readVariable(env, "FIRESTORE_EMULATOR_HOST");
   if (running) {
     const stop = async () => {};
     return { host: running, pid: undefined, stop, [Symbol.asyncDispose]: stop };

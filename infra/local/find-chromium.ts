@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { PawlError } from "../../shared/errors/errors.ts";
-import type { Env, Tell } from "./find-nats.ts";
+import type { Env } from "../../shared/settings/variable.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
+import type { Tell } from "./find-nats.ts";
 
 const run = promisify(execFile);
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
@@ -12,7 +14,7 @@ const LONGEST = 600_000;
 
 /** Path of a Chromium for the dashboard's tests: PAWL_CHROMIUM, the PATH, or installed by Debian's apt if we are root. */
 export async function findChromium(env: Env = process.env, tell: Tell = () => {}): Promise<string> {
-  const named = env.PAWL_CHROMIUM;
+  const named = readVariable(env, "PAWL_CHROMIUM");
   if (named) {
     if (await isExecutable(named)) return named;
     throw new PawlError("setting_invalid", `PAWL_CHROMIUM=${named} can't be run. It should be a Chromium`);

@@ -16,17 +16,18 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { isEnough } from "../../shared/adapters/jetstream/nats-version.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
+import type { Env } from "../../shared/settings/variable.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 
 const run = promisify(execFile);
 /** Debian releases whose nats-server is new enough, the newest first. */
 const SUITES = ["forky", "trixie"];
 
 export type Tell = (line: string) => void;
-export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Path of a nats-server 2.10 or newer: PAWL_NATS_SERVER, the PATH, our cache, or fetched into it by Debian's apt. */
 export async function findNatsServer(env: Env = process.env, tell: Tell = () => {}): Promise<string> {
-  const named = env.PAWL_NATS_SERVER;
+  const named = readVariable(env, "PAWL_NATS_SERVER");
   if (named) {
     const version = await versionOf(named);
     if (isEnough(version)) return named;
@@ -46,7 +47,7 @@ export async function findNatsServer(env: Env = process.env, tell: Tell = () => 
 }
 
 export function cacheFolder(env: Env = process.env): string {
-  return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "pawl");
+  return join(readVariable(env, "XDG_CACHE_HOME") ?? join(homedir(), ".cache"), "pawl");
 }
 
 /** Empty where it can't be run. */

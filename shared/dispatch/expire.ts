@@ -1,14 +1,13 @@
 import { messageOf } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
 import { reconciledAt } from "../reconcile/books/reports.ts";
+import { CLOCKS_AT_WORST } from "../settings/clocks.ts";
 
 const EVERY = 600_000;
 const BATCH = 100;
 /** What is removed at most while others wait for it; and by a runner that stays, which goes on ten minutes later. */
 const SOME = 100;
 const MOST = 200_000;
-/** Clocks of writers may be apart. */
-const SLACK = 3_600_000;
 
 /**
  * Removes tasks whose retention is over, with all they own, until there are none left, or it is told to stop. Two at
@@ -60,7 +59,7 @@ async function seenUntil({
 }: Pick<Deps, "store" | "clock" | "log" | "settings">): Promise<number> {
   const now = clock.now();
   const at = await reconciledAt(store);
-  const until = at === undefined ? now : Math.min(now, at + settings.retention - SLACK);
+  const until = at === undefined ? now : Math.min(now, at + settings.retention - CLOCKS_AT_WORST);
   if (until < now)
     log("warn", "expiry.waits", {
       reconciled: new Date(at ?? 0).toISOString(),

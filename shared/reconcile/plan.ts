@@ -3,6 +3,7 @@ import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
 import { readCounts } from "../meter/meter.ts";
 import type { QueueInfo } from "../ports/bus.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
+import { CLOCK_IS_OFF, CLOCKS_AT_WORST } from "../settings/clocks.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import { sayDuration, showDuration } from "../values/duration.ts";
 import type { Remembered } from "./books/remembered.ts";
@@ -63,8 +64,6 @@ export interface PlannedQueue {
   readonly before?: Mark;
 }
 
-/** Clocks of writers may be apart. */
-const SLACK = 3_600_000;
 const AT_ONCE = 16;
 
 /** `isWhole`: all documents are read, also those that nobody wrote since the last time. */
@@ -105,7 +104,7 @@ export async function planFrom(deps: Deps, { ledger, findings }: Remembered, isW
   const isClockOff = clocks.length > 0;
   const at = deps.clock.now() + (isClockOff ? storeAhead : 0);
   const from = ledger.at ?? Math.min(at, ...queues.map(({ info }) => info.createdAt)) - 1;
-  const since = ledger.at === undefined ? 0 : ledger.at - SLACK;
+  const since = ledger.at === undefined ? 0 : ledger.at - CLOCKS_AT_WORST;
   const counts = await readCounts(deps.store);
   return {
     run: uniqueToken(),
@@ -127,11 +126,8 @@ export async function planFrom(deps: Deps, { ledger, findings }: Remembered, isW
   };
 }
 
-/** Machines that are well are closer by far. */
-const CLOCKS_APART = 60_000;
-
 function clockFindings(ahead: Readonly<Record<string, number>>): Finding[] {
-  const isOff = Object.values(ahead).some((ms) => Math.abs(ms) > CLOCKS_APART);
+  const isOff = Object.values(ahead).some((ms) => Math.abs(ms) > CLOCK_IS_OFF);
   if (!isOff) return [];
   const said = Object.entries(ahead).map(
     ([who, ms]) => `${who} is ${sayDuration(Math.abs(ms))} ${ms < 0 ? "behind" : "ahead of"} this machine`,
@@ -155,7 +151,7 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;
   checkKept(deps, first, past);
-  const since = begin ? begin.at - SLACK : 0;
+  const since = begin ? begin.at - CLOCKS_AT_WORST : 0;
   // What was open the last time is no part of an earlier period.
   return { ...plan, isBack: true, queues, gone: [], from: first, at: end?.at ?? plan.at, since };
 }

@@ -1,4 +1,5 @@
 import type { Found } from "../ports/store.ts";
+import { CLOCK_IS_OFF } from "../settings/clocks.ts";
 import type { Account } from "./account.ts";
 import { openPage } from "./books/books.ts";
 import type { Carried } from "./books/carried.ts";
@@ -99,8 +100,6 @@ async function lookAtAll(job: Job, documents: readonly Found[]): Promise<boolean
   return true;
 }
 
-/** Clocks of machines that are well are closer by far. */
-const MOMENT = 60_000;
 /** Tasks that are asked for at once. */
 const ASKED = 200;
 
@@ -136,7 +135,7 @@ async function askFor(job: Job, tasks: readonly Carried[]): Promise<boolean> {
       if (answer) there.push(answer);
       // A dead letter whose time has come was removed, if only since the plan was made; nothing else ever is before a
       // report has seen it end.
-      else if (task.expiresAt === 0 || task.expiresAt > pace.deps.clock.now() + MOMENT)
+      else if (task.expiresAt === 0 || task.expiresAt > pace.deps.clock.now() + CLOCK_IS_OFF)
         account.findings = missed(account, task);
     }
     i += Math.max(1, answers.length);

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Sealer } from "../ports/sealer.ts";
-import { base64url, isSameSeal, keyIdOf, NO_KEY, sealOf } from "./seal.ts";
+import { NO_KEY } from "../settings/servers.ts";
+import { base64url, isSameSeal, keyIdOf, sealOf } from "./seal.ts";
 
 /** The same seals as by WebCrypto, in an eighth of the time: a reconciliation checks a million of them. */
 export function nodeSealer(keys: readonly string[] = [NO_KEY]): Sealer {

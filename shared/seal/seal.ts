@@ -23,9 +23,6 @@ export function recordText(name: string, text: string): string {
   return `record ${name}\n${text}`;
 }
 
-/** A word that stands in PAWL_SEAL_KEY for what was sealed before there was a key. */
-export const NO_KEY = "none";
-
 /** As long a text as its hash takes to be told from all others: 128 bits. */
 const SEAL_CHARS = 22;
 

@@ -1,5 +1,6 @@
 import type { Sealer } from "../ports/sealer.ts";
-import { base64url, isSameSeal, keyIdOf, NO_KEY, sealOf } from "./seal.ts";
+import { NO_KEY } from "../settings/servers.ts";
+import { base64url, isSameSeal, keyIdOf, sealOf } from "./seal.ts";
 
 const bytes = new TextEncoder();
 

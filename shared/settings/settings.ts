@@ -1,26 +1,11 @@
 import { PawlError } from "../errors/errors.ts";
-import { type PriceTable, prices, pricesFrom } from "../journal/prices.ts";
 import { checkNamespace } from "../task/names.ts";
 import { parseDuration, showDuration } from "../values/duration.ts";
+import type { Env } from "./variable.ts";
+import { type FieldsSet, type Given, type Reading, readVariable, rows } from "./variables.ts";
 
-/** Every number that the protocol depends on. Durations are milliseconds; `settingVariables` says what each means. */
-export interface Settings {
-  readonly namespace: string;
-  readonly generation: number;
-  readonly ackWait: number;
-  readonly duplicateWindow: number;
-  readonly maxDeliver: number;
-  readonly replicas: number;
-  readonly queueBytes: number;
-  readonly inputLimit: number;
-  readonly resultLimit: number;
-  readonly retention: number;
-  readonly crashLimit: number;
-  readonly stopGrace: number;
-  readonly requestTimeout: number;
-  /** What models cost. */
-  readonly prices: PriceTable;
-}
+/** Every number that the protocol depends on, by the field that its variable `sets`. Durations are milliseconds. */
+export interface Settings extends FieldsSet {}
 
 /** What follows from the settings. Never set by hand, so that they can't disagree. */
 export interface Timing {
@@ -30,22 +15,13 @@ export interface Timing {
   readonly leaseTime: number;
 }
 
-export const defaults: Settings = {
-  namespace: "pawl",
-  generation: 1,
-  ackWait: 30_000,
-  duplicateWindow: 120_000,
-  maxDeliver: 1000,
-  replicas: 1,
-  queueBytes: -1,
-  inputLimit: 512 * 1024,
-  resultLimit: 256 * 1024,
-  retention: 90 * 86_400_000,
-  crashLimit: 5,
-  stopGrace: 10_000,
-  requestTimeout: 5_000,
-  prices,
-};
+/** The rows that set a field each. */
+const fields = rows.flatMap(([name, row]) => (row.sets === undefined ? [] : [{ name, row, sets: row.sets }]));
+
+/** As the table has them. */
+export const defaults = Object.fromEntries(
+  fields.map(({ row, sets }) => [sets, row.read(row.default ?? "")]),
+) as unknown as Settings;
 
 /**
  * A beat every quarter, a lease of two thirds: at the default of 30 s the store may be away for 10 s at any moment
@@ -85,9 +61,9 @@ interface Rule {
 
 /** A setting as a person sets it: PAWL_ACK_WAIT=30s. */
 function shown(settings: Settings, key: keyof Settings): string {
-  const [name, variable] = Object.entries(settingVariables).find(([, one]) => one.sets === key) ?? [key];
+  const { name, row } = fields.find(({ sets }) => sets === key) ?? { name: key };
   const value = settings[key];
-  return `${name}=${variable?.read === parseDuration ? showDuration(value as number) : value}`;
+  return `${name}=${row?.read === parseDuration ? showDuration(value as number) : value}`;
 }
 
 const atLeast = (key: keyof Settings, least: number) => (settings: Settings) => {
@@ -166,7 +142,7 @@ export const settingRules: readonly Rule[] = [
 
 /** Completed by the defaults, cross-checked, frozen. */
 export function makeSettings(given: Partial<Settings> = {}): Settings {
-  const settings = { ...defaults, ...given };
+  const settings: { -readonly [K in keyof Settings]: Settings[K] } = { ...defaults, ...given };
   // A scaled-down ackWait brings its request time-out along, unless that was set too.
   if (given.requestTimeout === undefined) {
     settings.requestTimeout = Math.min(defaults.requestTimeout, Math.floor(timing(settings).leaseTime / 2));
@@ -180,84 +156,18 @@ export function makeSettings(given: Partial<Settings> = {}): Settings {
   return Object.freeze(settings);
 }
 
-interface Variable {
-  readonly sets: keyof Settings;
-  readonly read: (text: string) => number | undefined;
-  readonly form: string;
-  readonly meaning: string;
+/** The numbers of an environment that was read whole. Undefined where one of them is not of its form. */
+export function settingsOf({ given, malformed }: Reading): Settings | undefined {
+  return fields.some(({ name }) => malformed.has(name)) ? undefined : makeSettings(settingsIn(given));
 }
 
-const duration = (sets: keyof Settings, example: string, meaning: string): Variable => {
-  return { sets, read: parseDuration, form: `a duration such as "${example}"`, meaning };
-};
-const integer = (sets: keyof Settings, form: string, meaning: string): Variable => {
-  return { sets, read: (text) => (/^-?\d+$/.test(text) ? Number(text) : undefined), form, meaning };
-};
+function settingsIn(given: Given): Partial<Settings> {
+  const set = fields.filter(({ name }) => given[name] !== undefined);
+  return Object.fromEntries(set.map(({ name, sets }) => [sets, given[name]]));
+}
 
-/** Environment variables: what they set, in which form, and what it means. */
-export const settingVariables: Readonly<Record<string, Variable>> = {
-  PAWL_ACK_WAIT: duration(
-    "ackWait",
-    "30s",
-    "How long after its last heartbeat a silent runner's message is given to another. The clock starts at the delivery.",
-  ),
-  PAWL_DUPLICATE_WINDOW: duration(
-    "duplicateWindow",
-    "2m",
-    "Publishing the same Msg-Id again within this time of the first is dropped by the stream.",
-  ),
-  PAWL_RETENTION: duration(
-    "retention",
-    "90d",
-    "How long a finished task is kept, with its journal and all else that it owns, and its id is known. The clock starts when it ends.",
-  ),
-  PAWL_STOP_GRACE: duration(
-    "stopGrace",
-    "10s",
-    "How long a runner may take to end after SIGTERM. Two thirds of it are the handler's, from the moment its signal aborts.",
-  ),
-  PAWL_REQUEST_TIMEOUT: duration(
-    "requestTimeout",
-    "5s",
-    "Longest wait for one answer of the store or of NATS; half a lease at most unless it is set.",
-  ),
-  PAWL_CRASH_LIMIT: integer(
-    "crashLimit",
-    "a whole number",
-    "Starts in a row that end without a word before a task is a dead letter.",
-  ),
-  PAWL_INPUT_LIMIT: integer("inputLimit", "a number of bytes", "Largest input, as JSON."),
-  PAWL_RESULT_LIMIT: integer("resultLimit", "a number of bytes", "Largest result, as JSON."),
-  PAWL_REPLICAS: integer("replicas", "1, 3 or 5", "Copies of each stream. 3 in production."),
-  PAWL_QUEUE_BYTES: integer(
-    "queueBytes",
-    "a number of bytes, or -1",
-    "Most bytes that a queue may hold; -1 for no limit. A full one refuses submits rather than drop work.",
-  ),
-  PAWL_MAX_DELIVER: integer(
-    "maxDeliver",
-    "a whole number",
-    "Deliveries before JetStream gives up on a message: a last backstop, the document counts what matters.",
-  ),
-  PAWL_GENERATION: integer(
-    "generation",
-    "a whole number",
-    "Part of every stream's name. Raise it to replace streams that can't be changed in place.",
-  ),
-};
-
-export function settingsFrom(env: Readonly<Record<string, string | undefined>>): Settings {
-  const given: Record<string, unknown> = {};
-  if (env.PAWL_NAMESPACE) given.namespace = env.PAWL_NAMESPACE;
-  if (env.PAWL_PRICES) given.prices = pricesFrom(env.PAWL_PRICES);
-  for (const [variable, { sets, read, form }] of Object.entries(settingVariables)) {
-    const text = env[variable];
-    if (text === undefined || text === "") continue;
-    const value = read(text);
-    if (value === undefined) {
-      throw new PawlError("setting_invalid", `${variable} is ${JSON.stringify(text)}; it should be ${form}`);
-    }
-    given[sets] = value;
-  }
-  return makeSettings(given);
+/** The protocol's numbers alone, whatever else is set. */
+export function settingsFrom(env: Env): Settings {
+  const given = fields.map(({ name }) => [name, readVariable(env, name)]);
+  return makeSettings(settingsIn(Object.fromEntries(given) as Given));
 }

@@ -1,8 +1,6 @@
+import { CLOCKS_IN_STEP } from "../settings/clocks.ts";
 import { takeoverWait } from "../settings/settings.ts";
 import type { Millis, Task } from "./document.ts";
-
-/** Clocks of machines that are well may be apart by so much. */
-const CLOCKS_APART = 5_000;
 
 /**
  * How long whoever claims a task now has to wait before its handler may start, in milliseconds: until no code of an
@@ -16,6 +14,6 @@ export function successionWait(
   if (released) return 0;
   const whole = takeoverWait(lease);
   if (stopped?.execution !== executions) return whole;
-  const passed = now - stopped.at - (stopped.by === by ? 0 : CLOCKS_APART);
+  const passed = now - stopped.at - (stopped.by === by ? 0 : CLOCKS_IN_STEP);
   return Math.max(0, Math.min(whole, whole - passed));
 }

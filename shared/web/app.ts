@@ -16,7 +16,7 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
   const authenticate = authenticator();
   // Without a valid token, a caller is not told what is wrong with the settings or the servers.
   app.onError((error, c) => problemOf(error, c.env.log, c.get("token") ? "whole" : "kind"));
-  app.notFound((c) => problem(404, "not_found", `There is no ${c.req.path} here`));
+  app.notFound((c) => problem("not_found", `There is no ${c.req.path} here`));
 
   app.use(async (c, next) => {
     const { corsOrigin } = c.env;

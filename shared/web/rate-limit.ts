@@ -1,5 +1,7 @@
+import { defaultOf } from "../settings/variables.ts";
+
 /** Requests a minute of one token, where PAWL_RATE_LIMIT does not say. */
-export const DEFAULT_RATE = 600;
+export const DEFAULT_RATE = defaultOf("PAWL_RATE_LIMIT");
 const MOST_KEYS = 10_000;
 
 /**

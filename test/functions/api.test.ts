@@ -187,3 +187,18 @@ test.each(TARGETS)("the API as deployed on %s", async (target) => {
   expect(await found.json()).toMatchObject({ id, state: "dispatched", agent: "walker" });
   expect((await fetch(`${api.url}/v1/tasks/${id}`)).status).toBe(401);
 });
+
+test.each(TARGETS)("the API on %s goes by PAWL_CORS_ORIGIN and PAWL_RATE_LIMIT", async (target) => {
+  using out = builds();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
+  const origin = "https://app.example.com";
+  const vars = varsOf(w, target, { PAWL_CORS_ORIGIN: origin, PAWL_RATE_LIMIT: "4" });
+  await using api = await deploy(await out.build("api", target), vars);
+  const ask = () => fetch(`${api.url}/v1/agents`, { headers: { authorization: `Bearer ${token}`, origin } });
+  // There is room for a quarter of a minute: one.
+  const answers = [await ask(), await ask()];
+  expect(answers.map(({ status }) => status)).toEqual([200, 429]);
+  for (const { headers } of answers) expect(headers.get("access-control-allow-origin")).toBe(origin);
+});

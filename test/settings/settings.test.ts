@@ -102,6 +102,14 @@ describe("the environment", () => {
     expect(() => configFrom({})).toThrow(/NATS_URL is not set[\s\S]*PAWL_STORE is not set/);
   });
 
+  test("says once what is malformed, and draws no conclusions from it", () => {
+    const env = { ...good, PAWL_WEBHOOK_URL: "ftp://x", PAWL_WEBHOOK_SECRET: "long-enough-a-secret" };
+    const slow = { PAWL_ACK_WAIT: "60", PAWL_REQUEST_TIMEOUT: "25s", PAWL_STORE: "redis" };
+    expect(() => configFrom({ ...env, ...slow })).toThrow(
+      /^PAWL_STORE is "redis"; .*\nPAWL_WEBHOOK_URL is "ftp:\/\/x"; .*\nPAWL_ACK_WAIT is "60"; it should be a duration such as "30s"$/,
+    );
+  });
+
   test("knows its own variables, and says which is none of them", () => {
     expect(() => configFrom({ ...good, PAWL_ACKWAIT: "3s" })).toThrow(
       "PAWL_ACKWAIT is not a setting of Pawl",

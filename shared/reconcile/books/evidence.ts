@@ -1,14 +1,12 @@
 import { isPawlError, isUnsound } from "../../errors/errors.ts";
 import type { Deps } from "../../ports/deps.ts";
+import { CLOCK_IS_OFF, CLOCKS_AT_WORST } from "../../settings/clocks.ts";
 import type { Task } from "../../task/document.ts";
 import { stampHash, UNKNOWN } from "./carried.ts";
 import { leftOpen } from "./open-tasks.ts";
 import { remember } from "./remembered.ts";
 import type { Ledger, Mark } from "./reports.ts";
 import type { Range } from "./sequences.ts";
-
-/** Clocks of machines that are well are closer by far. */
-const SLACK = 60_000;
 
 /** What shows that a task which looks open was further already; undefined where nothing does. */
 export type Evidence = (task: Task) => Promise<string | undefined>;
@@ -33,15 +31,12 @@ export function evidence(deps: Deps): Evidence {
   };
 }
 
-/** Clocks of who accepts and of who reconciles may be apart. */
-const APART = 3_600_000;
-
 /**
  * A person has looked at it, and says that it is right as it is: against the journal, or against a report that was made
  * before. A later report has seen what was accepted, and what became of it.
  */
 export const isAccepted = ({ history }: Task, report = Number.NEGATIVE_INFINITY) =>
-  history.some(({ event, at }) => event === "accept" && at > report - APART);
+  history.some(({ event, at }) => event === "accept" && at > report - CLOCKS_AT_WORST);
 
 async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promise<string | undefined> {
   try {
@@ -62,7 +57,7 @@ async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Pr
     if (mark && wasSettled(mark, task.seq, task.updatedAt))
       return `the report of ${when} found sequence ${task.seq} of ${task.queue} settled`;
   }
-  if (!open || task.createdAt > at - SLACK) return undefined;
+  if (!open || task.createdAt > at - CLOCK_IS_OFF) return undefined;
   const stamp = await leftOpen({ deps }, open, task.id);
   if (stamp === false) return `it was created before the report of ${when}, which found it over`;
   return stamp !== undefined && lacks(task, stamp)

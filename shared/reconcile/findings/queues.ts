@@ -2,6 +2,7 @@ import { isPawlError } from "../../errors/errors.ts";
 import type { QueueInfo } from "../../ports/bus.ts";
 import type { Deps } from "../../ports/deps.ts";
 import { type QueueFieldName, queueFields } from "../../ports/queue-fields.ts";
+import { ONE_ENDING } from "../../settings/clocks.ts";
 import { redeliveryHorizon, type Settings, SHORTEST_RETENTION } from "../../settings/settings.ts";
 import type { Queue } from "../../task/names.ts";
 import { showDuration } from "../../values/duration.ts";
@@ -171,7 +172,7 @@ export function checkedSettings(account: Account, settings: Settings): Checked[]
 function checkedRetention(settings: Settings, shortestKept = Infinity): Checked {
   const shortest = Math.max(redeliveryHorizon(settings), SHORTEST_RETENTION);
   // A document's end is a moment after its last message was settled.
-  const kept = Math.min(settings.retention, shortestKept + MOMENT);
+  const kept = Math.min(settings.retention, shortestKept + ONE_ENDING);
   return {
     what: "retention",
     is: showDuration(kept < settings.retention ? Math.max(0, kept - (kept % 1_000)) : settings.retention),
@@ -179,8 +180,6 @@ function checkedRetention(settings: Settings, shortestKept = Infinity): Checked 
     ok: kept >= shortest,
   };
 }
-
-const MOMENT = 60_000;
 
 export function queueReports(account: Account): QueueReport[] {
   return account.plan.queues.map(({ queue, stream, info }) => ({

@@ -1,6 +1,7 @@
 import { lost } from "../../journal/budget.ts";
 import { plus } from "../../journal/cost.ts";
 import { type Entry, known } from "../../journal/entries.ts";
+import { CLOCKS_IN_STEP } from "../../settings/clocks.ts";
 import type { HistoryEntry, Millis, Scheduled, Task, Waiting } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
 import { sayDuration } from "../../values/duration.ts";
@@ -14,8 +15,6 @@ export interface Span {
   readonly to: Millis;
 }
 
-/** Clocks of machines that are well may be apart by so much. */
-const CLOCK_SLACK = 5_000;
 /** A dispatcher comes every minute; after so long nobody came. */
 const OVERDUE = 15 * 60_000;
 
@@ -44,7 +43,7 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
     (entry, i) =>
       i > 0 &&
       (history[i - 1] as HistoryEntry).at >= since &&
-      entry.at < (history[i - 1] as HistoryEntry).at - CLOCK_SLACK,
+      entry.at < (history[i - 1] as HistoryEntry).at - CLOCKS_IN_STEP,
   );
   if (back) {
     const before = history[history.indexOf(back) - 1] as HistoryEntry;
@@ -55,7 +54,7 @@ export function examine(task: Task, now: Millis, horizon: number, since: Millis)
   }
   if (isFinal(task) && "expiresAt" in task) {
     const last = Math.max(task.createdAt, ...task.settled.map(({ at }) => at));
-    if (task.expiresAt - last < horizon - CLOCK_SLACK)
+    if (task.expiresAt - last < horizon - CLOCKS_IN_STEP)
       find(
         "ttl_short",
         `it expires ${sayDuration(task.expiresAt - last)} after its last message, and has to stay ${sayDuration(horizon)}`,

@@ -1,5 +1,6 @@
 import type { Found } from "../../ports/store.ts";
 import { sealIn } from "../../seal/seal.ts";
+import { CLOCKS_AT_WORST, ONE_ENDING } from "../../settings/clocks.ts";
 import { redeliveryHorizon } from "../../settings/settings.ts";
 import type { Settlement, Task } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
@@ -26,9 +27,6 @@ export interface Looking {
 }
 
 const MOST_TWICE = 1_000;
-/** Clocks of writers may be apart. */
-const SLACK = 3_600_000;
-const MOMENT = 60_000;
 
 /**
  * Looks at documents, each of them once. A document is known again by the sequences that it owns in the books, which it
@@ -95,7 +93,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       noteLag(pace, account, task.id, entry);
       const before = book.classOf(seq);
       const isAgain = before === undefined && outcome !== "lost" && wasExplained(entry);
-      if (isTrue && isAgain && entry.at > plan.from + SLACK && account.twice.length < MOST_TWICE)
+      if (isTrue && isAgain && entry.at > plan.from + CLOCKS_AT_WORST && account.twice.length < MOST_TWICE)
         account.twice.push({ stream: queue, seq, task: task.id });
       if (book.settle(seq, outcome, task.id) || !isTrue) continue;
       // What could not be the task's is settled in its document, and kept in a letter of its own.
@@ -111,7 +109,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const whyAltered = ({ altered, differs, task }: Extract<Found, { task: Task }>): string | undefined => {
     if (altered ?? differs) return altered ?? differs;
     const { sealedSince = Infinity } = plan;
-    const isBare = sealIn(task) === undefined && task.updatedAt > sealedSince + SLACK;
+    const isBare = sealIn(task) === undefined && task.updatedAt > sealedSince + CLOCKS_AT_WORST;
     return isBare ? "it was written after documents were sealed, and has no seal" : undefined;
   };
 
@@ -157,7 +155,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const isNew = (task: Task) =>
     !isFinal(task) &&
     !task.settled.some(wasExplained) &&
-    (plan.isFirst || task.createdAt > plan.from - SLACK);
+    (plan.isFirst || task.createdAt > plan.from - CLOCKS_AT_WORST);
 
   const takeSound = ({ found, settlements, entries, findings, isUnheld }: Gathered): void => {
     const { task } = found;
@@ -186,7 +184,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       });
     // By what it owns it is known at once only while that is in the document itself.
     // One that ended just now may yet be told of a duplicate: the next report counts from what was seen here.
-    const isRecent = task.updatedAt > plan.at - MOMENT;
+    const isRecent = task.updatedAt > plan.at - ONE_ENDING;
     const isOpen = !isFinal(task) || task.state === "failed" || isRecent || !settlements.some(isExplained);
     if (isOpen || task.settledPages > 0 || !task.settled.some(isOwner(task.id))) seen.add(task.id);
     account.documents++;

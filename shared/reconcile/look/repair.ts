@@ -1,6 +1,7 @@
 import { dispatchDue, hasMessage } from "../../dispatch/sweep.ts";
 import { isPawlError } from "../../errors/errors.ts";
 import type { KeptMessage } from "../../ports/bus.ts";
+import { CLOCKS_IN_STEP } from "../../settings/clocks.ts";
 import { timing } from "../../settings/settings.ts";
 import type { Settlement, Task } from "../../task/document.ts";
 import { queueNamed } from "../../task/names.ts";
@@ -44,9 +45,6 @@ export async function lagSince(
   }
 }
 
-/** Clocks of machines that are well. */
-const CLOCKS_APART = 5_000;
-
 /** Whether a settled message is there still, well after its holder said its last word. False after the last one. */
 export async function lookForLag(pace: Pace, account: Account, at: number): Promise<boolean> {
   const { plan, lagging, unacked } = account;
@@ -60,7 +58,7 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
   );
   // Only the very message that was settled: a stream that was made anew has others under the same numbers.
   const isSame =
-    there?.seq === seq && there.at <= settledAt + CLOCKS_APART && there.subject.endsWith(`.${task}`);
+    there?.seq === seq && there.at <= settledAt + CLOCKS_IN_STEP && there.subject.endsWith(`.${task}`);
   if (!isSame) return true;
   unacked.push({ stream, seq });
   const { agent } = planned.queue;
@@ -83,7 +81,7 @@ function ifGone<T>(answer: T): (error: unknown) => T {
 }
 
 /** A short wait, so that what was found out is kept in time. */
-const MOMENT = 2_000;
+const SHORT_WAIT = 2_000;
 
 /** Asks a holder once more that did not answer, a lease after it was asked first. */
 export async function askHolder(pace: Pace, account: Account, at: number): Promise<Step> {
@@ -92,7 +90,7 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
   if (!one) return "over";
   const rest = one.at + timing(deps.settings).leaseTime - deps.clock.now();
   if (rest > 0) {
-    await deps.clock.sleep(Math.min(rest, MOMENT), stop);
+    await deps.clock.sleep(Math.min(rest, SHORT_WAIT), stop);
     return { cursor: String(at) };
   }
   const next = { cursor: String(at + 1) };

@@ -29,12 +29,12 @@ function bearerToken(authenticate: Authenticate): MiddlewareHandler<Env> {
     const text = /^Bearer (\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
     const authenticated = await authenticate(text, c.env);
     if (authenticated.kind === "refused")
-      return problem(401, "unauthorised", "Send Authorization: Bearer <token>. Make one: pawl token create", {
+      return problem("unauthorised", "Send Authorization: Bearer <token>. Make one: pawl token create", {
         "www-authenticate": "Bearer",
       });
     if (authenticated.kind === "slower") {
       const { seconds } = authenticated;
-      return problem(429, "too_many_requests", `Too many requests. Try again in ${seconds} s`, {
+      return problem("too_many_requests", `Too many requests. Try again in ${seconds} s`, {
         "retry-after": String(seconds),
       });
     }
@@ -42,7 +42,7 @@ function bearerToken(authenticate: Authenticate): MiddlewareHandler<Env> {
     c.set("deps", deps);
     c.set("token", token);
     const most = deps.settings.inputLimit + BODY_ROOM;
-    const onError = () => problem(413, "input_too_large", `The body is over ${most} bytes`);
+    const onError = () => problem("input_too_large", `The body is over ${most} bytes`);
     return bodyLimit({ maxSize: most, onError })(c, next);
   };
 }

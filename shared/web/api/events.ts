@@ -39,7 +39,7 @@ export function eventStream(
   const whose = `${owner} ${createdAt}`;
   const others = open.get(whose) ?? 0;
   if (others >= MOST_OPEN)
-    return problem(429, "too_many_requests", `${others} event streams of this token are open already`, {
+    return problem("too_many_requests", `${others} event streams of this token are open already`, {
       "retry-after": "10",
     });
   open.set(whose, others + 1);

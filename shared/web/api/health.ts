@@ -11,6 +11,6 @@ export async function health(c: Request): Promise<Response> {
     return c.json({ ok: true });
   } catch (error) {
     c.env.log("error", "health.failed", { reason: messageOf(error) });
-    return problem(503, "unhealthy", "NATS or the store does not answer. See the function's log");
+    return problem("unhealthy", "NATS or the store does not answer. See the function's log");
   }
 }

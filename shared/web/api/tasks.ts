@@ -42,9 +42,8 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
   }).catch((error: unknown) => {
     if (!isPawlError(error, "id_conflict")) throw error;
     // The answer does not say whose task has the id, nor of which agent: it may be another owner's.
-    if (key === undefined)
-      return problem(409, "id_conflict", "The id belongs to other work. Use another one");
-    return problem(422, "idempotency_key_reused", "The key was used for another request. Use another one");
+    if (key === undefined) return problem("id_conflict", "The id belongs to other work. Use another one");
+    return problem("idempotency_key_reused", "The key was used for another request. Use another one");
   });
   if (submitted instanceof Response) return submitted;
   c.header("location", `/v1/tasks/${submitted.id}`);

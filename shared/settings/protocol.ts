@@ -1,0 +1,57 @@
+import { duration, integer, type Variable } from "./variable.ts";
+
+/** Timing and limits: the numbers that the protocol depends on. */
+export const protocolVariables = {
+  PAWL_ACK_WAIT: duration(
+    "ackWait",
+    "30s",
+    "How long after its last heartbeat a silent runner's message is given to another. The clock starts at the delivery.",
+  ),
+  PAWL_DUPLICATE_WINDOW: duration(
+    "duplicateWindow",
+    "2m",
+    "Publishing the same Msg-Id again within this time of the first is dropped by the stream.",
+  ),
+  PAWL_RETENTION: duration(
+    "retention",
+    "90d",
+    "How long a finished task is kept, with its journal and all else that it owns, and its id is known. The clock starts when it ends.",
+  ),
+  PAWL_STOP_GRACE: duration(
+    "stopGrace",
+    "10s",
+    "How long a runner may take to end after SIGTERM. Two thirds of it are the handler's, from the moment its signal aborts.",
+  ),
+  PAWL_REQUEST_TIMEOUT: duration(
+    "requestTimeout",
+    "5s",
+    "Longest wait for one answer of the store or of NATS; half a lease at most unless it is set.",
+  ),
+  PAWL_CRASH_LIMIT: integer(
+    "crashLimit",
+    "5",
+    "a whole number",
+    "Starts in a row that end without a word before a task is a dead letter.",
+  ),
+  PAWL_INPUT_LIMIT: integer("inputLimit", "524288", "a number of bytes", "Largest input, as JSON."),
+  PAWL_RESULT_LIMIT: integer("resultLimit", "262144", "a number of bytes", "Largest result, as JSON."),
+  PAWL_REPLICAS: integer("replicas", "1", "1, 3 or 5", "Copies of each stream. 3 in production."),
+  PAWL_QUEUE_BYTES: integer(
+    "queueBytes",
+    "-1",
+    "a number of bytes, or -1",
+    "Most bytes that a queue may hold; -1 for no limit. A full one refuses submits rather than drop work.",
+  ),
+  PAWL_MAX_DELIVER: integer(
+    "maxDeliver",
+    "1000",
+    "a whole number",
+    "Deliveries before JetStream gives up on a message: a last backstop, the document counts what matters.",
+  ),
+  PAWL_GENERATION: integer(
+    "generation",
+    "1",
+    "a whole number",
+    "Part of every stream's name. Raise it to replace streams that can't be changed in place.",
+  ),
+} as const satisfies Record<string, Variable>;
