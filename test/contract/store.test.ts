@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { emptyHead } from "../../shared/journal/entries.ts";
@@ -9,6 +8,7 @@ import type { Scheduled, Task } from "../../shared/task/document.ts";
 import type { SweptState } from "../../shared/task/due.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { hashInput, type JsonObject } from "../../shared/values/json.ts";
+import { deafServer } from "../support/faults/deaf.ts";
 import { freeze } from "../support/faults/freeze.ts";
 import {
   type EmptyStore,
@@ -262,7 +262,7 @@ describe.each(everyStore)("$kind", ({ kind, here }) => {
 
 describe.each(stores)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("an unavailable server is an error that says so, within the time-out", async () => {
-    // Accepts and never answers: worse than a closed port, which fails at once.
+    // Worse than a closed port, which fails at once.
     await using dead = await deafServer();
     const isKv = kind === "nats-kv";
     await using own = await testNats();
@@ -288,16 +288,3 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     await deps[Symbol.asyncDispose]();
   });
 });
-
-async function deafServer(): Promise<{ host: string } & AsyncDisposable> {
-  const server: Server = createServer(() => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
-  return {
-    host: `127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-    },
-  };
-}
