@@ -5,6 +5,7 @@ import {
   markFields,
   partFields,
   recordFields,
+  textFields,
   toFields,
   WRITTEN_AT,
 } from "../shared/adapters/firestore/codec.ts";
@@ -129,6 +130,7 @@ test("what no query looks for is in no index of its own: times, stamps, texts", 
     "pawl-journals": headFields(emptyHead(task, 1, "")),
     "pawl-parts": partFields("a", ""),
     "pawl-records": recordFields(""),
+    "pawl-texts": textFields(""),
     "pawl-removed": markFields(),
   };
   const exempt = fieldOverrides.map(({ collectionGroup, fieldPath, indexes }) => {

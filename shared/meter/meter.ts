@@ -47,26 +47,34 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
   };
 }
 
-const READS = [
-  "get",
-  "getMany",
-  "due",
-  "list",
-  "position",
-  "changes",
-  "getHead",
-  "getPart",
-  "getRecord",
-] as const;
-const WRITES = ["create", "replace", "putHead", "putPart", "removeParts", "expire", "putRecord"] as const;
+/** What each method of a store is counted as. */
+const ASKED = {
+  get: "read",
+  getMany: "read",
+  due: "read",
+  list: "read",
+  position: "read",
+  changes: "read",
+  getHead: "read",
+  getPart: "read",
+  getRecord: "read",
+  getText: "read",
+  create: "write",
+  replace: "write",
+  attest: "write",
+  putHead: "write",
+  putPart: "write",
+  removeParts: "write",
+  putRecord: "write",
+  putText: "write",
+  removeTexts: "write",
+  expire: "write",
+} as const satisfies Record<Exclude<keyof TaskStore, "name" | "pageSize" | "close">, "read" | "write">;
 
 /** The same store, which counts what it is asked and how long that takes. */
 export function metered(store: TaskStore, meter: Meter): TaskStore {
-  const timed = (
-    name: (typeof READS)[number] | (typeof WRITES)[number] | "attest",
-    kind: "read" | "write",
-  ) => {
-    const work = store[name] as (...args: unknown[]) => Promise<unknown>;
+  const timed = (name: string, kind: "read" | "write") => {
+    const work = store[name as keyof typeof ASKED] as (...args: unknown[]) => Promise<unknown>;
     return async (...args: unknown[]) => {
       const begun = performance.now();
       try {
@@ -77,11 +85,9 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
       }
     };
   };
-  const counted = [
-    ...READS.map((name) => [name, timed(name, "read")]),
-    ...WRITES.map((name) => [name, timed(name, "write")]),
-    ...(store.attest ? [["attest", timed("attest", "write")]] : []),
-  ];
+  const counted = Object.entries(ASKED)
+    .filter(([name]) => name !== "attest" || store.attest)
+    .map(([name, kind]) => [name, timed(name, kind)]);
   return { ...store, ...(Object.fromEntries(counted) as Partial<TaskStore>) };
 }
 

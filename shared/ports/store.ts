@@ -26,6 +26,13 @@ export interface TaskFilter {
   readonly states?: readonly State[];
 }
 
+/** What a filter lets through, for stores that ask no database. */
+export function isListed(task: Task, { agent, agents, owner, state, states }: TaskFilter): boolean {
+  if (states && !states.includes(task.state)) return false;
+  if ((agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) return false;
+  return (agents?.includes(task.agent) ?? true) && (owner === undefined || task.meta?.owner === owner);
+}
+
 export interface TaskPage {
   readonly tasks: readonly Task[];
   /** Where the next page begins; none after the last. */
@@ -147,12 +154,12 @@ export interface TaskStore {
   /** Guarded like a task. Without a revision seen: only if there is none. */
   putHead(head: Head, seen?: Revision): Promise<WriteResult>;
   /**
-   * What is too much for a document, stored beside it before the document names it. A name is written with one content
-   * only, so writing it again changes nothing.
+   * What is too much for a task's document, stored beside it before the document names it. It goes with the task. The
+   * last write stands: a document that was restored from a backup stores its next page under a name that is taken.
    */
   putPart(taskId: string, name: string, text: string): Promise<void>;
   getPart(taskId: string, name: string): Promise<string | undefined>;
-  /** For what is no task, and has parts as well: a task's parts go with it. */
+  /** Earlier versions kept reports and tokens as parts of ids that no task can have: nothing else removes those. */
   removeParts(taskId: string, isOld: (name: string) => boolean): Promise<void>;
   /**
    * Removes finished tasks whose `expiresAt` is not after `now`, each with all that it owns: journal, parts, entries of
@@ -160,8 +167,20 @@ export interface TaskStore {
    * One that is redriven at the same moment stays whole. Killed at any point, a later call removes what is left.
    */
   expire(now: number, limit: number): Promise<number>;
-  /** Named documents of Pawl's own: counters, checkpoints. Guarded like a head; at most what fits a document. */
+  /**
+   * Named documents of Pawl's own: counters, checkpoints, tokens. Guarded like a head: without a revision seen a record is
+   * made only if there is none, with one it is replaced only if nobody has written it since. At most what fits a document.
+   */
   getRecord(name: string): Promise<StoredRecord | undefined>;
   putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;
+  /**
+   * Named texts of Pawl's own that nobody guards: reports, and what a reconciliation keeps to go on from. The last write
+   * stands; whoever must know that a text is the one that was meant keeps its hash in a record. One text is at most what
+   * fits a document: more is stored in pieces.
+   */
+  putText(name: string, text: string): Promise<void>;
+  getText(name: string): Promise<string | undefined>;
+  /** Those that are written anew meanwhile stay. */
+  removeTexts(isOld: (name: string) => boolean): Promise<void>;
   close(): Promise<void>;
 }

@@ -15,7 +15,7 @@ export interface Pace {
 }
 
 /** What may be asked twice. Heads are not among them: whoever reads a journal counts the tries. */
-const REPEATABLE: ReadonlySet<string> = new Set([
+const REPEATABLE: ReadonlySet<string> = new Set<keyof TaskStore>([
   "get",
   "getMany",
   "list",
@@ -24,6 +24,8 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   "getPart",
   "putPart",
   "getRecord",
+  "getText",
+  "putText",
 ]);
 
 export function paceOf(deps: Deps, stop: AbortSignal, mostCalls = Number.POSITIVE_INFINITY): Pace {

@@ -2,7 +2,8 @@ import { splitText } from "../journal/entries.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
 import { type Account, accountFrom, textOf } from "./account.ts";
 import { hashOf, type Remembered, remember, textToSeal } from "./books/remembered.ts";
-import { REPORTS, readLedger } from "./books/reports.ts";
+import { readLedger } from "./books/reports.ts";
+import { readText } from "./books/texts.ts";
 import type { Finding } from "./findings/findings.ts";
 import { askAgain, type Pace } from "./pace.ts";
 import { type Plan, planFrom } from "./plan.ts";
@@ -41,7 +42,7 @@ interface Progress {
   /** Whoever was at it has ended: somebody is to go on. */
   readonly isLeft?: boolean;
   readonly plan?: Plan;
-  /** What was found out up to this place: its parts are stored beside the tasks. */
+  /** What was found out up to this place: its texts are stored beside the reports. */
   readonly kept?: Kept;
   /** Of all else: a plan that somebody changed would explain what is not so. */
   readonly seal?: string;
@@ -49,10 +50,11 @@ interface Progress {
 
 export interface Kept {
   readonly save: string;
-  /** Of what its parts hold together. */
+  /** Of what its texts hold together. */
   readonly hash: string;
-  /** Two sets of parts by turns: of one that dies in the middle of a save, the other is whole. */
+  /** Two sets of texts by turns, each written over the last but one: of one that dies in the middle of a save, the other is whole. */
   readonly slot: 0 | 1;
+  /** How many texts. */
   readonly parts: number;
 }
 
@@ -64,7 +66,7 @@ export interface Begun {
 }
 
 const PROGRESS = "reconcile-progress";
-const partName = (slot: number, part: number) => `reconcile-${slot}-${part}`;
+const textName = (slot: number, part: number) => `reconcile-${slot}-${part}`;
 
 /** The plan of one that was cut off, or a new one. The record is ours then: an earlier one at it is refused its next save. */
 export async function planOrResume(pace: Pace, isWhole = false): Promise<Begun> {
@@ -162,7 +164,7 @@ export async function keep(
   const slot = before.kept?.slot === 0 ? 1 : 0;
   const whole = textOf(account, save);
   const texts = splitText(whole);
-  for (const [i, text] of texts.entries()) await pace.deps.store.putPart(REPORTS, partName(slot, i), text);
+  for (const [i, text] of texts.entries()) await pace.deps.store.putText(textName(slot, i), text);
   const kept: Kept = { save, hash: await hashOf(whole), slot, parts: texts.length };
   const revision = await write(pace, { place, plan, kept, isLeft }, before.revision);
   return revision === undefined ? undefined : { kept, revision };
@@ -173,7 +175,7 @@ export async function load(deps: Deps, { plan, kept }: Begun): Promise<Account |
   if (!kept) return undefined;
   const { save, hash, slot, parts } = kept;
   const texts: string[] = [];
-  for (let i = 0; i < parts; i++) texts.push((await deps.store.getPart(REPORTS, partName(slot, i))) ?? "");
+  for (let i = 0; i < parts; i++) texts.push((await readText(deps.store, textName(slot, i))) ?? "");
   const text = texts.join("");
   return hash === (await hashOf(text)) ? accountFrom(plan, text, save) : undefined;
 }

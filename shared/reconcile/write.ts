@@ -14,13 +14,13 @@ import {
   LIST,
   type Listed,
   type Mark,
-  oldParts,
+  oldTexts,
   type Past,
-  partOf,
-  REPORTS,
+  textName,
   tidyReports,
 } from "./books/reports.ts";
 import type { SequenceBook } from "./books/sequences.ts";
+import { readText } from "./books/texts.ts";
 import {
   figuresOf,
   monthOf,
@@ -108,7 +108,7 @@ export async function writeReport(
         figures,
       };
       for (const [format, text] of Object.entries(written))
-        await deps.store.putPart(REPORTS, partOf(one, format as Format), text);
+        await deps.store.putText(textName(one, format as Format), text);
       listed.push(one);
     }
     const [week] = listed as [Listed];
@@ -122,7 +122,7 @@ export async function writeReport(
     const shown = reports.slice(0, MOST_LISTED);
     const next: Ledger = {
       reports: shown,
-      old: await oldParts(deps.store, ledger, shown),
+      old: await oldTexts(deps.store, ledger, shown),
       at: plan.at,
       lastRun: plan.run,
       counts: plan.counts,
@@ -186,7 +186,7 @@ const chainOf = ({ chain }: Ledger) => (chain === undefined ? {} : { chain });
 
 /** A report as it was written. One that was changed or removed is named, and nothing is added to it. */
 async function readSound(deps: Deps, listed: Listed): Promise<Report | undefined> {
-  const text = await deps.store.getPart(REPORTS, partOf(listed, "json"));
+  const text = await readText(deps.store, textName(listed, "json"));
   if (text === undefined || (await whyAltered(listed, "json", text)) !== undefined) return undefined;
   return JSON.parse(text) as Report;
 }
@@ -196,7 +196,7 @@ function texts(report: Report, writers: Writers): Record<Format, string> {
 }
 
 async function readJson(deps: Deps, listed: Listed): Promise<Report> {
-  return JSON.parse((await deps.store.getPart(REPORTS, partOf(listed, "json"))) ?? "{}") as Report;
+  return JSON.parse((await readText(deps.store, textName(listed, "json"))) ?? "{}") as Report;
 }
 
 /** What the store was asked since the last time, by the functions' own count. */

@@ -1,4 +1,12 @@
-import type { Stored, StoredHead, StoredRecord, TaskStore, WriteResult } from "../ports/store.ts";
+import { PawlError } from "../errors/errors.ts";
+import {
+  isListed,
+  type Stored,
+  type StoredHead,
+  type StoredRecord,
+  type TaskStore,
+  type WriteResult,
+} from "../ports/store.ts";
 import { sweepAt } from "../task/due.ts";
 
 /** Documents in memory, guarded as everywhere: for one process, and only while it lives. */
@@ -7,8 +15,9 @@ export function memoryStore(): TaskStore {
   const heads = new Map<string, StoredHead>();
   const parts = new Map<string, string>();
   const records = new Map<string, StoredRecord>();
+  const texts = new Map<string, string>();
   let writes = 0;
-  /** Kept as text, so that nobody holds a reference into the store. */
+  /** Kept as a copy, so that nobody holds a reference into the store. */
   const put = <T extends { readonly revision: string }>(
     kept: Map<string, T>,
     id: string,
@@ -32,14 +41,21 @@ export function memoryStore(): TaskStore {
         .filter(({ task }) => task.agent === agent && task.state === state)
         .filter(({ task }) => (sweepAt(task) ?? Infinity) <= until && (sweepAt(task) ?? 0) > after)
         .toSorted((a, b) => (sweepAt(a.task) ?? 0) - (sweepAt(b.task) ?? 0));
-      return { tasks: due.slice(0, limit), isCut: due.length > limit };
+      return { tasks: structuredClone(due.slice(0, limit)), isCut: due.length > limit };
     },
-    list: async ({ agent, state }, limit) => {
-      const all = [...tasks.values()].map(({ task }) => task);
-      const found = all.filter(
-        (one) => (agent ?? one.agent) === one.agent && (state ?? one.state) === one.state,
-      );
-      return { tasks: found.slice(0, limit) };
+    /** A cursor is the revision of the last task of its page. */
+    list: async (filter, limit, cursor = "999999999999999") => {
+      if (!/^[1-9]\d{0,14}$/.test(cursor))
+        throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no cursor`);
+      const found = [...tasks.values()]
+        .filter(({ task, revision }) => isListed(task, filter) && Number(revision) < Number(cursor))
+        .toSorted((a, b) => Number(b.revision) - Number(a.revision));
+      const page = found.slice(0, limit);
+      const last = found.length > limit ? page.at(-1) : undefined;
+      return {
+        tasks: page.map(({ task }) => structuredClone(task)),
+        ...(last && { cursor: last.revision }),
+      };
     },
     position: async () => ({ cursor: String(writes), now: Date.now() }),
     changes: async (after = "0", limit) => {
@@ -73,6 +89,11 @@ export function memoryStore(): TaskStore {
     },
     getRecord: async (name) => copy(records.get(name)),
     putRecord: async (name, text, seen) => put(records, name, seen, { text }),
+    putText: async (name, text) => void texts.set(name, text),
+    getText: async (name) => texts.get(name),
+    removeTexts: async (isOld) => {
+      for (const name of texts.keys()) if (isOld(name)) texts.delete(name);
+    },
     close: async () => {},
   };
 }

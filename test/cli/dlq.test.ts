@@ -5,6 +5,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import type { TaskPage } from "../../shared/ports/store.ts";
+import { sha256 } from "../../shared/values/json.ts";
 import { findToken } from "../../shared/web/tokens.ts";
 import { raw } from "../support/servers/raw.ts";
 import { pawl } from "../support/servers/runners.ts";
@@ -133,6 +134,25 @@ test("a token is shown once, and only its hash is kept", async () => {
   expect(await findToken(s.deps.store, `${token.slice(0, -1)}_`)).toBeUndefined();
   for (const wrong of [[], ["--owner", "a b"], ["--owner", "x", "--scope", "root"]])
     expect((await s.run(["token", "create", ...wrong])).code, wrong.join(" ")).toBe(2);
+});
+
+test("a token is revoked once, one of an earlier version too", async () => {
+  await using s = await stage();
+  const { token } = JSON.parse((await s.run(["token", "create", "--owner", "shop", "--json"])).text) as {
+    token: string;
+  };
+  const former = `pawl_${"a".repeat(43)}`;
+  const known = JSON.stringify({ owner: "shop", scopes: ["read"], createdAt: 0 });
+  await s.deps.store.putPart("__tokens__", await sha256(former), known);
+  for (const one of [token, former]) {
+    expect(await findToken(s.deps.store, one)).toMatchObject({ owner: "shop" });
+    expect(await s.run(["token", "revoke", one])).toMatchObject({
+      code: 0,
+      text: expect.stringContaining("revoked"),
+    });
+    expect(await findToken(s.deps.store, one)).toBeUndefined();
+    expect((await s.run(["token", "revoke", one])).code).toBe(2);
+  }
 });
 
 test("documents that can't be read don't break a list: it says how many and which", async () => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { memoryStore } from "../../shared/testing/memory-store.ts";
 import {
   create,
   keysOf,
@@ -11,7 +10,7 @@ import {
   passFrom,
   rewrite,
 } from "../support/servers/changes.ts";
-import { stores, testNats, wired, world } from "../support/servers/stores.ts";
+import { emptyStore, everyStore, testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -19,13 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const kinds = [...stores, { kind: "memory" as const, here: true }];
-
-describe.each(kinds)("$kind", ({ kind, here }) => {
-  const opened = async () => {
-    if (kind === "memory") return { store: memoryStore(), [Symbol.asyncDispose]: async () => {} };
-    return wired(world(nats, kind).config);
-  };
+describe.each(everyStore)("$kind", ({ kind, here }) => {
+  const opened = () => emptyStore(nats, kind);
 
   describe.skipIf(!here)("the order of writes", () => {
     test("nothing was written: the first page is the last, and empty, and so is what follows", async () => {
@@ -66,6 +60,7 @@ describe.each(kinds)("$kind", ({ kind, here }) => {
       const { cursor } = await own.store.position();
       for (let i = 0; i < 20; i++) await own.store.putPart("a", `p${i}`, "x");
       await own.store.putRecord("r", "x");
+      await own.store.putText("t", "x");
       const pass = await passFrom(own.store, cursor, 10);
       expect(pass.found).toEqual([]);
     });

@@ -31,10 +31,10 @@ async function done(b: Bench, id: string, ms = 0): Promise<void> {
   });
 }
 
-/** The parts of a bucket that belong to reports. */
-async function reportParts({ nc, settings }: Wired): Promise<string[]> {
+/** The texts of a bucket, by name. */
+async function textNames({ nc, settings }: Wired): Promise<string[]> {
   const bucket = `${settings.namespace}-tasks`;
-  const filter = { subjects_filter: `$KV.${bucket}.part.__reports__.*` };
+  const filter = { subjects_filter: `$KV.${bucket}.text.*` };
   const { state } = await (await jetstreamManager(nc)).streams.info(`KV_${bucket}`, filter);
   return Object.keys(state.subjects ?? {})
     .map((subject) => subject.split(".").at(-1) as string)
@@ -116,15 +116,15 @@ test("a period whose documents are gone is not looked at again; later ones are",
 test("of a report that is written again only the newest texts stay, and nothing that it was made from", async () => {
   await using b = await bench(nats, "nats-kv", agent);
   await done(b, "a");
-  await b.deps.store.putPart("__reports__", "book-X-0-0", "left by one that was cut off");
+  await b.deps.store.putText("book-X-0-0", "left by one that was cut off");
   const first = await reconciled(b.deps);
   await done(b, "b");
   // Its removal fails: the next one does it.
-  const removeParts = () => Promise.reject(new Error("away"));
-  const second = await reconciled({ ...b.deps, store: { ...b.deps.store, removeParts } });
+  const removeTexts = () => Promise.reject(new Error("away"));
+  const second = await reconciled({ ...b.deps, store: { ...b.deps.store, removeTexts } });
   const isText = (name: string) => /-(html|md|json)$/.test(name);
   const textsOf = async (stamp: string) =>
-    (await reportParts(b.deps)).filter((name) => isText(name) && name.includes(stamp)).length;
+    (await textNames(b.deps)).filter((name) => isText(name) && name.includes(stamp)).length;
   const listed = await listReports(b.deps.store);
   expect(await textsOf(first.listed.stamp)).toBe(3 * listed.length);
   await done(b, "c");
@@ -132,12 +132,12 @@ test("of a report that is written again only the newest texts stay, and nothing 
   expect(await textsOf(first.listed.stamp)).toBe(0);
   expect(await textsOf(second.listed.stamp)).toBe(0);
   expect(await textsOf(third.listed.stamp)).toBe(3 * listed.length);
-  const parts = await reportParts(b.deps);
-  expect(parts.filter(isText)).toHaveLength(3 * listed.length);
+  const texts = await textNames(b.deps);
+  expect(texts.filter(isText)).toHaveLength(3 * listed.length);
   // And the list's copy, and what was open, of the newest only.
-  expect(parts.filter((name) => name.startsWith("ledger-"))).toHaveLength(1);
+  expect(texts.filter((name) => name.startsWith("ledger-"))).toHaveLength(1);
   const { open } = await readLedger(b.deps.store);
-  expect(parts.filter((name) => name.startsWith("open-")).sort()).toEqual(
+  expect(texts.filter((name) => name.startsWith("open-")).sort()).toEqual(
     [...(open?.parts ?? []), ...(open?.pieces ?? [])].sort(),
   );
   for (const { name } of listed)

@@ -2,13 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { signal } from "../../shared/dispatch/operate.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
-import {
-  LIST,
-  lastReconciled,
-  REPORTS,
-  readLedger,
-  tidyReports,
-} from "../../shared/reconcile/books/reports.ts";
+import { LIST, lastReconciled, readLedger, tidyReports } from "../../shared/reconcile/books/reports.ts";
 import { paceOf } from "../../shared/reconcile/pace.ts";
 import type { Plan } from "../../shared/reconcile/plan.ts";
 import { account } from "../../shared/reconcile/walk.ts";
@@ -75,7 +69,7 @@ test("a task in a part that was lost of those left open is known to the next rep
   ahead(b, 600_000);
   expect(namesOf(await reconciled(b.deps))).toEqual([]);
   const [part] = (await readLedger(b.deps.store)).open?.parts ?? [];
-  await b.deps.store.removeParts(REPORTS, (name) => name === part);
+  await b.deps.store.removeTexts((name) => name === part);
   ahead(b, 1_200_000);
   const { report } = await reconciled(b.deps);
   expect(report.live).toEqual({ [AGENT]: { waiting: 1 } });

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { accept } from "../../shared/dispatch/accept.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
-import type { Task } from "../../shared/task/document.ts";
+import type { Stored } from "../../shared/ports/store.ts";
+import { update } from "../../shared/retry/guarded-write.ts";
+import type { Settlement, Task } from "../../shared/task/document.ts";
+import { pageHash, pageName } from "../../shared/task/settled.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
 import { ahead, namesOf, reconciled } from "../support/reconciling.ts";
 import { raw } from "../support/servers/raw.ts";
@@ -90,4 +93,27 @@ test("a task that was accepted, done and reported, and then put back, is not sta
   expect(namesOf(await reconciled(b.deps, { repair: true }))).toEqual(["rolled_back t"]);
   await b.drain();
   expect(ran).toEqual(["t"]);
+});
+
+test("a document that was put back stores its next page of settlements over the one it had stored", async () => {
+  await using b = await bench(nats, "nats-kv", waiter);
+  const { store } = b.deps;
+  await b.submit({}, { id: "t" });
+  const settleUpTo = async (count: number, seq: number) => {
+    const stored = (await store.get("t")) as Stored;
+    const more = Array.from(
+      { length: count - stored.task.settled.length },
+      (_, i): Settlement => ({ queue: "Q", seq: seq + i, dispatch: 1, outcome: "duplicate", at: 0 }),
+    );
+    const change = (task: Task): Task => ({ ...task, settled: [...task.settled, ...more] });
+    await update(b.deps, stored, change, () => {});
+    const text = (await store.getPart("t", pageName(0))) ?? "";
+    const isItsOwn = (await b.task("t")).settledHash === (await pageHash(undefined, text));
+    return { isItsOwn, last: (JSON.parse(text || "[]") as Settlement[]).at(-1)?.seq };
+  };
+  await settleUpTo(10, 1);
+  const backup = await b.task("t");
+  expect(await settleUpTo(65, 11)).toEqual({ isItsOwn: true, last: 32 });
+  await store.replace(backup, ((await store.get("t")) as Stored).revision);
+  expect(await settleUpTo(65, 1_011)).toEqual({ isItsOwn: true, last: 1_032 });
 });

@@ -91,10 +91,11 @@ describe.each(kinds)("in slices, $kind", ({ kind, here }) => {
     patched(b, {
       pageSize: 4,
       // The former report is needed once more below.
-      removeParts: async () => {},
+      removeTexts: async () => {},
       changes: counted(store.changes),
       getMany: counted(store.getMany),
       getPart: counted(store.getPart),
+      getText: counted(store.getText),
       getRecord: counted(store.getRecord),
       get: counted(store.get),
       getHead: counted((id: string) => {

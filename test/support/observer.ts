@@ -35,6 +35,7 @@ function patientStore(store: TaskStore): TaskStore {
     getHead: (...args) => patiently(() => store.getHead(...args)),
     getPart: (...args) => patiently(() => store.getPart(...args)),
     getRecord: (...args) => patiently(() => store.getRecord(...args)),
+    getText: (...args) => patiently(() => store.getText(...args)),
   };
 }
 

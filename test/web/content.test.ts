@@ -143,7 +143,7 @@ describe("a hundred thousand tasks", () => {
       expect(status).toBe(200);
       return { asked: asked.toSorted(), text };
     };
-    const token = "getPart";
+    const token = "getRecord";
     const overview = await asks("/ui");
     expect(overview.asked).toEqual([token, "list 100", "list 21", "list 21", "list 21", "list 21"]);
     // What took long is not asked for again at once.
@@ -179,7 +179,7 @@ test("of a journal of thousands of entries the newest are read, and the rest is 
   const { store, asked } = counting(s.deps.store);
   Object.assign(s.deps, { store });
   const { text } = await boss.get("/ui/tasks/t");
-  expect(asked.toSorted()).toEqual(["get", "getHead", "getPart", "getPart", "getPart"]);
+  expect(asked.toSorted()).toEqual(["get", "getHead", "getPart", "getPart", "getRecord"]);
   expect(text).toContain("s#2000");
   const shown = text.match(/<li id="j-/g)?.length ?? 0;
   expect(shown).toBeGreaterThan(50);

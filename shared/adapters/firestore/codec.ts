@@ -53,6 +53,7 @@ export const TASKS = (namespace: string) => `${namespace}-tasks`;
 export const HEADS = (namespace: string) => `${namespace}-journals`;
 export const PARTS = (namespace: string) => `${namespace}-parts`;
 export const RECORDS = (namespace: string) => `${namespace}-records`;
+export const TEXTS = (namespace: string) => `${namespace}-texts`;
 /** One for each task whose document was removed, while what it owned is not. */
 export const REMOVED = (namespace: string) => `${namespace}-removed`;
 export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
@@ -60,6 +61,7 @@ export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.strin
 export const partFields = (taskId: string, text: string) => ({ taskId, text });
 /** With something that no other write has: the same again would keep its revision. */
 export const recordFields = (text: string) => ({ text, ...markFields() });
+export const textFields = recordFields;
 export const markFields = () => ({ stamp: crypto.randomUUID() });
 
 /** Seconds and nanoseconds of the update time. A revision may come from a message's header, which anyone can write. */

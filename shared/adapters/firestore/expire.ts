@@ -17,6 +17,8 @@ export interface Removal {
   heads(taskIds: readonly string[]): Promise<readonly Seen[]>;
   /** In the order of their ids. */
   parts(taskIds: readonly string[], limit: number, after?: string): Promise<readonly Seen[]>;
+  /** Those of Pawl's own, in the order of their names. */
+  texts(limit: number, after?: string): Promise<readonly Seen[]>;
   /** Removes all of these, or nothing where one of them is not as it was seen. */
   remove(what: Owned): Promise<"written" | "refused">;
 }
@@ -25,6 +27,7 @@ export interface Owned {
   readonly heads?: readonly Seen[];
   readonly parts?: readonly Seen[];
   readonly marks?: readonly Seen[];
+  readonly texts?: readonly Seen[];
 }
 
 /** A query may name 30 values. */
@@ -69,9 +72,15 @@ async function clear(removal: Removal, marks: readonly Seen[]): Promise<void> {
   await removal.remove({ heads, marks });
 }
 
-async function* partsOf(removal: Removal, taskIds: readonly string[]): AsyncGenerator<readonly Seen[]> {
+function partsOf(removal: Removal, taskIds: readonly string[]): AsyncGenerator<readonly Seen[]> {
+  return pagesOf((after) => removal.parts(taskIds, PAGE, after));
+}
+
+async function* pagesOf(
+  read: (after: string | undefined) => Promise<readonly Seen[]>,
+): AsyncGenerator<readonly Seen[]> {
   for (let after: string | undefined, isLeft = true; isLeft; ) {
-    const page = await removal.parts(taskIds, PAGE, after);
+    const page = await read(after);
     yield page;
     isLeft = page.length === PAGE;
     after = page.at(-1)?.id;
@@ -86,7 +95,21 @@ export async function removeParts(
 ): Promise<void> {
   for await (const page of partsOf(removal, [taskId])) {
     const parts = page.filter(({ id }) => isOld(id.slice(partId(taskId, "").length)));
-    if (parts.length > 0 && (await removal.remove({ parts })) === "refused")
-      for (const one of parts) await removal.remove({ parts: [one] });
+    await removeAsSeen(parts, (some) => removal.remove({ parts: some }));
   }
+}
+
+/** Those that were written anew meanwhile stay. */
+export async function removeTexts(removal: Removal, isOld: (name: string) => boolean): Promise<void> {
+  for await (const page of pagesOf((after) => removal.texts(PAGE, after))) {
+    const texts = page.filter(({ id }) => isOld(id));
+    await removeAsSeen(texts, (some) => removal.remove({ texts: some }));
+  }
+}
+
+async function removeAsSeen(
+  some: readonly Seen[],
+  remove: (some: readonly Seen[]) => ReturnType<Removal["remove"]>,
+): Promise<void> {
+  if (some.length > 0 && (await remove(some)) === "refused") for (const one of some) await remove([one]);
 }

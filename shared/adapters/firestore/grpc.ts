@@ -23,11 +23,13 @@ import {
   recordFields,
   SHARDS,
   TASKS,
+  TEXTS,
+  textFields,
   toFields,
   WRITTEN_AT,
 } from "./codec.ts";
 import { isRefusedWrite, storeError, within } from "./errors.ts";
-import { expireTasks, type Removal, removeParts, type Seen } from "./expire.ts";
+import { expireTasks, type Removal, removeParts, removeTexts, type Seen } from "./expire.ts";
 import {
   dueOf,
   filtersOf,
@@ -60,6 +62,7 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
   const heads = db.collection(HEADS(namespace));
   const parts = db.collection(PARTS(namespace));
   const records = db.collection(RECORDS(namespace));
+  const texts = db.collection(TEXTS(namespace));
   const marks = db.collection(REMOVED(namespace));
 
   let underWay = 0;
@@ -123,11 +126,16 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       const what = "Looking for parts of removed tasks";
       return names(what, after === undefined ? query : query.startAfter(after));
     },
+    texts: (limit, after) => {
+      const query = texts.orderBy(FieldPath.documentId()).limit(limit);
+      return names("Looking for texts", after === undefined ? query : query.startAfter(after));
+    },
     remove: (owned) =>
-      commit("Removing what expired tasks owned", (batch) => {
+      commit("Removing what is not needed any more", (batch) => {
         erase(batch, parts, owned.parts);
         erase(batch, heads, owned.heads);
         erase(batch, marks, owned.marks);
+        erase(batch, texts, owned.texts);
       }),
   };
 
@@ -235,6 +243,16 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       if (seen === undefined) return write(what, () => doc.create(recordFields(text)));
       return write(what, () => doc.update(recordFields(text), { lastUpdateTime: timestampOf(seen) }));
     },
+    putText: (name, text) =>
+      ask(`Storing text ${name}`, async () => {
+        await texts.doc(name).set(textFields(text));
+      }),
+    getText: (name) =>
+      ask(`Reading text ${name}`, async () => {
+        const found = await texts.doc(name).get();
+        return found.exists ? (found.get("text") as string) : undefined;
+      }),
+    removeTexts: (isOld) => removeTexts(removal, isOld),
     close: async () => {
       // Requests that timed out here are still retried by the client, and closing it under them throws past everyone.
       if (underWay === 0) await db.terminate();

@@ -1,6 +1,6 @@
 import type { TaskFilter } from "../../ports/store.ts";
 import type { SweptState } from "../../task/due.ts";
-import { PARTS, REMOVED, SHARDS, TASKS, WRITTEN_AT } from "./codec.ts";
+import { PARTS, REMOVED, SHARDS, TASKS, TEXTS, WRITTEN_AT } from "./codec.ts";
 import { LATEST, readCursor } from "./pages.ts";
 
 export type Value = Record<string, unknown>;
@@ -156,6 +156,18 @@ export function partsQuery(namespace: string, taskIds: readonly string[], limit:
       select: NAMES_ONLY,
       from: [{ collectionId: PARTS(namespace) }],
       where: oneOf("taskId", taskIds),
+      orderBy: [{ field: { fieldPath: "__name__" }, direction: "ASCENDING" }],
+      ...(after !== undefined && { startAt: { values: [{ referenceValue: after }], before: false } }),
+      limit,
+    },
+  };
+}
+
+export function textsQuery(namespace: string, limit: number, after?: string) {
+  return {
+    structuredQuery: {
+      select: NAMES_ONLY,
+      from: [{ collectionId: TEXTS(namespace) }],
       orderBy: [{ field: { fieldPath: "__name__" }, direction: "ASCENDING" }],
       ...(after !== undefined && { startAt: { values: [{ referenceValue: after }], before: false } }),
       limit,

@@ -13,10 +13,12 @@ import {
   REMOVED,
   recordFields,
   TASKS,
+  TEXTS,
+  textFields,
   toFields,
   WRITTEN_AT,
 } from "./codec.ts";
-import { expireTasks, type Removal, removeParts, type Seen } from "./expire.ts";
+import { expireTasks, type Removal, removeParts, removeTexts, type Seen } from "./expire.ts";
 import { type FirestoreRestOptions, firestoreHttp, type RestDocument, type Write } from "./http.ts";
 import {
   type Answer,
@@ -42,6 +44,7 @@ import {
   namesQuery,
   partsQuery,
   removedQuery,
+  textsQuery,
   toRestTime,
   type Value,
 } from "./query.ts";
@@ -53,6 +56,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
   const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
   const recordPath = (name: string) => `${root}/${RECORDS(namespace)}/${name}`;
+  const textPath = (name: string) => `${root}/${TEXTS(namespace)}/${name}`;
   const partPath = (taskId: string, name: string) => `${root}/${PARTS(namespace)}/${partId(taskId, name)}`;
 
   const put = (what: string, path: string, fields: object, guard?: object): Promise<WriteResult> => {
@@ -112,12 +116,17 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       const from = after === undefined ? undefined : `${root}/${PARTS(namespace)}/${after}`;
       return names("Looking for parts of removed tasks", partsQuery(namespace, ids, limit, from));
     },
-    remove: async ({ heads, parts, marks }) =>
+    texts: (limit, after) => {
+      const from = after === undefined ? undefined : textPath(after);
+      return names("Looking for texts", textsQuery(namespace, limit, from));
+    },
+    remove: async ({ heads, parts, marks, texts }) =>
       (
-        await commit("Removing what expired tasks owned", [
+        await commit("Removing what is not needed any more", [
           ...erase(PARTS(namespace), parts),
           ...erase(HEADS(namespace), heads),
           ...erase(REMOVED(namespace), marks),
+          ...erase(TEXTS(namespace), texts),
         ])
       ).kind,
   };
@@ -205,6 +214,14 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       const guard = seen === undefined ? { exists: false } : { updateTime: toRestTime(seen) };
       return put(`Writing record ${name}`, recordPath(name), recordFields(text), guard);
     },
+    putText: async (name, text) => {
+      await put(`Storing text ${name}`, textPath(name), textFields(text));
+    },
+    getText: async (name) => {
+      const found = await read(`Reading text ${name}`, textPath(name));
+      return found?.fields?.text?.stringValue as string | undefined;
+    },
+    removeTexts: (isOld) => removeTexts(removal, isOld),
     close: async () => {},
   };
 }

@@ -10,6 +10,7 @@ export const headKey = (id: string) => `journal.${id}`;
 export const partKey = (id: string, name: string) => `part.${id}.${name}`;
 export const leaseKey = (id: string) => `lease.${id}`;
 export const recordKey = (name: string) => `record.${name}`;
+export const textKey = (name: string) => `text.${name}`;
 
 /** So much text of documents is held at once. */
 export const MOST_CHARS = 16_000_000;

@@ -4,7 +4,7 @@ import { isTaskId } from "../../task/names.ts";
 import { readTask } from "../../task/shape.ts";
 import { inPieces, type Looked } from "../many.ts";
 import { type Bucket, MOST_CHARS, taskIdOf } from "./bucket.ts";
-import type { Texts } from "./lease.ts";
+import type { Values } from "./lease.ts";
 
 const DOCUMENTS = "task.*";
 
@@ -61,7 +61,7 @@ export function changeReader(bucket: Bucket): Pick<TaskStore, "position" | "chan
 }
 
 /** Each by a read of its own, many at once: in bulk they may come from a copy that lags behind. */
-export function manyReader(read: (id: string) => ReturnType<Texts["get"]>): TaskStore["getMany"] {
+export function manyReader(read: (id: string) => ReturnType<Values["get"]>): TaskStore["getMany"] {
   const look = async (id: string): Promise<Looked> => {
     // What is no id may be no key either.
     const stored = isTaskId(id) ? await read(id) : undefined;

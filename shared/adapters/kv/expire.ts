@@ -86,7 +86,7 @@ async function remove(
   const isOver = ({ key, revision }: Scanned): boolean => {
     const id = ownerOf(key);
     const there = documents.get(id);
-    // Others than tasks have parts as well.
+    // Earlier versions kept reports and tokens as parts of ids that no task can have.
     if (!there) return isTaskId(id);
     return there.revision === revision && (there.expiresAt ?? now + 1) <= now;
   };

@@ -6,7 +6,7 @@ import { leaseKey } from "./bucket.ts";
 const TRIES = 5;
 
 /** What the register needs of a bucket. Without a revision seen, `put` writes only where there is nothing. */
-export interface Texts {
+export interface Values {
   get(what: string, key: string): Promise<StoredRecord | undefined>;
   put(what: string, key: string, text: string, seen?: Revision): Promise<WriteResult>;
 }
@@ -22,16 +22,16 @@ interface Attested {
  * A key for each task with the latest claim that was attested. Every attestation is a guarded write: a read only tells
  * it what to write on, so one that was stale gets the write refused.
  */
-export function leaseRegister(texts: Texts): NonNullable<TaskStore["attest"]> {
+export function leaseRegister(values: Values): NonNullable<TaskStore["attest"]> {
   return async (claim, known) => {
     const { id, createdAt: born, fence, token } = claim;
     const what = `Attesting the lease of task ${id}`;
     const text = JSON.stringify({ born, fence, token } satisfies Attested);
     let seen = known;
     for (let tries = 0; tries < TRIES; tries++) {
-      const result = await texts.put(what, leaseKey(id), text, seen);
+      const result = await values.put(what, leaseKey(id), text, seen);
       if (result.kind === "written") return result.revision;
-      const there = await texts.get(what, leaseKey(id));
+      const there = await values.get(what, leaseKey(id));
       if (there && isOver(claim, JSON.parse(there.text) as Attested)) return undefined;
       seen = there?.revision;
     }

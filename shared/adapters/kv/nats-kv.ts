@@ -2,17 +2,33 @@ import { jetstream, jetstreamManager, type MsgRequest } from "@nats-io/jetstream
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { isPawlError, PawlError } from "../../errors/errors.ts";
-import type { Revision, TaskFilter, TaskPage, TaskStore, Unread, WriteResult } from "../../ports/store.ts";
+import {
+  isListed,
+  type Revision,
+  type TaskPage,
+  type TaskStore,
+  type Unread,
+  type WriteResult,
+} from "../../ports/store.ts";
 import type { Settings } from "../../settings/settings.ts";
 import type { Task } from "../../task/document.ts";
 import { readHead, readTask } from "../../task/shape.ts";
 import { apiCode, isOff, isRefusal, NO_MESSAGE, OFF, wordsOf } from "../jetstream/nats-errors.ts";
 import { natsLink } from "../jetstream/nats-link.ts";
-import { type Bucket, headKey, MOST_CHARS, partKey, recordKey, taskIdOf, taskKey } from "./bucket.ts";
+import {
+  type Bucket,
+  headKey,
+  MOST_CHARS,
+  partKey,
+  recordKey,
+  taskIdOf,
+  taskKey,
+  textKey,
+} from "./bucket.ts";
 import { changeReader, foundAt, manyReader } from "./changes.ts";
 import { dueIndex } from "./due.ts";
 import { expirer } from "./expire.ts";
-import { leaseRegister, type Texts } from "./lease.ts";
+import { leaseRegister, type Values } from "./lease.ts";
 import { pick, type Scanned, scan } from "./scan.ts";
 
 /** A page that looks for what is rare ends after so many documents, and is gone on with by its cursor. */
@@ -40,7 +56,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       }
     });
 
-  const texts: Texts = {
+  const values: Values = {
     get: (what, key) =>
       ask(what, async () => {
         const entry = await bucket.get(key);
@@ -54,7 +70,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       ),
   };
 
-  const textOf = (id: string) => texts.get(`Reading task ${id}`, taskKey(id));
+  const textOf = (id: string) => values.get(`Reading task ${id}`, taskKey(id));
 
   const message = (what: string, query: MsgRequest) =>
     ask(what, async () => {
@@ -101,9 +117,15 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     return piece;
   };
 
-  const getRecord: TaskStore["getRecord"] = (name) => texts.get(`Reading record ${name}`, recordKey(name));
+  const getRecord: TaskStore["getRecord"] = (name) => values.get(`Reading record ${name}`, recordKey(name));
   const putRecord: TaskStore["putRecord"] = (name, text, seen) =>
-    texts.put(`Writing record ${name}`, recordKey(name), text, seen);
+    values.put(`Writing record ${name}`, recordKey(name), text, seen);
+
+  /** Each as it was seen: one that was written since stays. */
+  const removeOld = async (what: string, prefix: string, isOld: (name: string) => boolean): Promise<void> => {
+    for await (const { key, revision } of kv.scan(what, [`${prefix}*`], { keysOnly: true }))
+      if (isOld(key.slice(prefix.length))) await kv.purge(what, key, revision);
+  };
 
   return {
     name: `NATS KV ${name}`,
@@ -126,7 +148,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
         ),
       );
     },
-    ...(copies > 1 && { attest: leaseRegister(texts) }),
+    ...(copies > 1 && { attest: leaseRegister(values) }),
     due,
     /** The bucket's stream has the documents in the order of their last writes: it is read from its end, piece by piece. */
     list: async (filter, limit, cursor) => {
@@ -167,34 +189,27 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     ...changeReader(kv),
     getMany: manyReader(textOf),
     getHead: async (taskId) => {
-      const found = await texts.get(`Reading the journal of ${taskId}`, headKey(taskId));
+      const found = await values.get(`Reading the journal of ${taskId}`, headKey(taskId));
       return found && { head: readHead(found.text, taskId, found.revision), revision: found.revision };
     },
     putHead: (head, seen) =>
-      texts.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), JSON.stringify(head), seen),
+      values.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), JSON.stringify(head), seen),
     putPart: async (taskId, name, text) => {
       await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
     },
     getPart: async (taskId, name) =>
-      (await texts.get(`Reading a part of ${taskId}`, partKey(taskId, name)))?.text,
-    removeParts: async (taskId, isOld) => {
-      const what = `Removing parts of ${taskId}`;
-      const all = kv.scan(what, [partKey(taskId, "*")], { keysOnly: true });
-      for await (const { key } of all) {
-        if (isOld(key.slice(partKey(taskId, "").length))) await kv.purge(what, key);
-      }
-    },
+      (await values.get(`Reading a part of ${taskId}`, partKey(taskId, name)))?.text,
+    removeParts: (taskId, isOld) => removeOld(`Removing parts of ${taskId}`, partKey(taskId, ""), isOld),
     expire: expirer(kv, { get: getRecord, put: putRecord }, settings.retention),
     getRecord,
     putRecord,
+    putText: async (name, text) => {
+      await ask(`Storing text ${name}`, () => bucket.put(textKey(name), text));
+    },
+    getText: async (name) => (await values.get(`Reading text ${name}`, textKey(name)))?.text,
+    removeTexts: (isOld) => removeOld("Removing texts", textKey(""), isOld),
     close: async () => {},
   };
-}
-
-function isListed(task: Task, { agent, agents, owner, state, states }: TaskFilter): boolean {
-  if (states && !states.includes(task.state)) return false;
-  if ((agent ?? task.agent) !== task.agent || (state ?? task.state) !== task.state) return false;
-  return (agents?.includes(task.agent) ?? true) && (owner === undefined || task.meta?.owner === owner);
 }
 
 /**

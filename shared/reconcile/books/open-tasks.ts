@@ -6,9 +6,10 @@ import type { Finding } from "../findings/findings.ts";
 import type { Pace } from "../pace.ts";
 import { type Carried, CarriedIndex, carriedLine, carriedOf, pieces, readCarried } from "./carried.ts";
 import { hashOf } from "./remembered.ts";
-import { type OpenTasks, openPrefix, REPORTS } from "./reports.ts";
+import { type OpenTasks, openPrefix } from "./reports.ts";
+import { readText } from "./texts.ts";
 
-/** Below what a part may have. */
+/** Below what a text may have. */
 const PART_CHARS = 250_000;
 
 /** What is not over, dead letters, which somebody may redrive, what ended only just now, and what no sequence tells of. */
@@ -47,7 +48,7 @@ export async function storeOpen({ deps }: Pace, { plan, open }: Account, isEnd =
   while (open.chars > PART_CHARS || (isEnd && open.lines.length > 0)) {
     const text = firstLines(open.lines);
     const name = await partName(plan.run, text);
-    await deps.store.putPart(REPORTS, name, text);
+    await deps.store.putText(name, text);
     open.parts.push(name);
     const taken = text.split("\n").length;
     open.lines = open.lines.slice(taken);
@@ -70,7 +71,7 @@ async function partName(run: string, text: string): Promise<string> {
 
 /** Its lines; or why nobody can read them. */
 export async function readPart({ deps }: Pace, name: string): Promise<readonly string[] | string> {
-  const text = await deps.store.getPart(REPORTS, name);
+  const text = await readText(deps.store, name);
   if (text === undefined) return "a part of it is gone";
   return name.endsWith(await hashOf(text)) ? text.split("\n") : "a part of it was changed";
 }
@@ -130,7 +131,7 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
   for (const some of texts) {
     const text = some.join(" ");
     const name = await partName(plan.run, text);
-    await pace.deps.store.putPart(REPORTS, name, text);
+    await pace.deps.store.putText(name, text);
     names.push(name);
   }
   return { run: plan.run, count: open.count, parts: open.parts, pieces: names };
@@ -148,7 +149,7 @@ export async function leftOpen(
   if (open.count === 0) return false;
   const { piece, hash } = pieces(open.run, open.pieces.length)(id);
   const name = open.pieces[piece];
-  const text = name && (await deps.store.getPart(REPORTS, name));
+  const text = name && (await readText(deps.store, name));
   if (text === undefined || !name?.endsWith(await hashOf(text))) return undefined;
   const line = text.split(" ").find((one) => one.startsWith(hash));
   return line === undefined ? false : Number.parseInt(line.slice(hash.length), 36);

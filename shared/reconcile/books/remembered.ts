@@ -11,9 +11,9 @@ import {
   lastReconciled,
   ledgerFrom,
   NO_LEDGER,
-  partOf,
-  REPORTS,
+  textName,
 } from "./reports.ts";
+import { readText } from "./texts.ts";
 
 /** What reconciliation remembers, as it was left; and what is wrong with it. */
 export interface Remembered {
@@ -36,7 +36,7 @@ export async function remember(deps: Deps): Promise<Remembered> {
   const ledger = record && ledgerFrom(record.text);
   const problem = await problemOf(deps, record?.text, ledger, last?.at);
   if (problem === undefined) return { ledger: ledger ?? NO_LEDGER, ...revision, findings: [] };
-  const copy = last?.copy === undefined ? undefined : await store.getPart(REPORTS, last.copy);
+  const copy = last?.copy === undefined ? undefined : await readText(store, last.copy);
   const kept = copy === undefined ? undefined : ledgerFrom(copy);
   const isKept = kept && (await problemOf(deps, copy, kept, undefined)) === undefined;
   const did = isKept ? "its copy took its place" : "there is no copy of it: everything is explained anew";
@@ -86,7 +86,7 @@ export async function sealedLedger(
   const unsealed = { ...ledger, copy };
   const whole = { ...unsealed, seal: await sealer.seal(textOf(unsealed)) };
   const text = JSON.stringify(whole);
-  await store.putPart(REPORTS, copy, text);
+  await store.putText(copy, text);
   return { ledger: whole, text };
 }
 
@@ -97,7 +97,7 @@ const LOOKED_AT = 12;
 export async function reportFindings({ store }: Deps, { reports }: Ledger): Promise<Finding[]> {
   const looks = reports.slice(0, LOOKED_AT).map(async (listed): Promise<Finding[]> => {
     const whys = FORMATS.map(async (format) => {
-      const why = await whyAltered(listed, format, await store.getPart(REPORTS, partOf(listed, format)));
+      const why = await whyAltered(listed, format, await readText(store, textName(listed, format)));
       return why === undefined ? [] : [`its ${format} text ${why}`];
     });
     const detail = (await Promise.all(whys)).flat().join("; ");

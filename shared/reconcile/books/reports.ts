@@ -2,6 +2,7 @@ import { PawlError } from "../../errors/errors.ts";
 import type { TaskStore } from "../../ports/store.ts";
 import type { Level } from "../figures/report.ts";
 import type { Range } from "./sequences.ts";
+import { readText, removeTexts } from "./texts.ts";
 
 export const FORMATS = ["html", "md", "json"] as const;
 export type Format = (typeof FORMATS)[number];
@@ -60,7 +61,7 @@ export interface Ledger {
   readonly marks: Readonly<Record<string, Mark>>;
   /** Since when the server's words were captured then. */
   readonly advisoriesSince?: number | undefined;
-  /** Parts that are needed no more: removed after the write, or by the next one. */
+  /** Texts that are needed no more: removed after the write, or by the next one. */
   readonly old?: readonly string[];
   /** When earlier ones were made, and how far: where a look back can begin and end. Oldest first. */
   readonly past?: readonly Past[];
@@ -72,14 +73,14 @@ export interface Ledger {
   readonly chain?: string;
   /** Since when what has no seal was written past Pawl. */
   readonly sealedSince?: number;
-  /** The part that has a copy of this. */
+  /** The text that has a copy of this. */
   readonly copy?: string;
   readonly seal?: string;
 }
 
-/** Tasks that a reconciliation left open, in parts beside the reports: `reconcile-carried.ts` writes and reads them. */
+/** Tasks that a reconciliation left open, in texts beside the reports: `open-tasks.ts` writes and reads them. */
 export interface OpenTasks {
-  /** The run that wrote them: their parts' names begin with it, and it is the seed of their hashes. */
+  /** The run that wrote them: their texts' names begin with it, and it is the seed of their hashes. */
   readonly run: string;
   readonly count: number;
   readonly parts: readonly string[];
@@ -92,8 +93,6 @@ export interface Past {
   readonly upTo: Readonly<Record<string, number>>;
 }
 
-/** No task can have this id, so nothing of a task's is ever stored beside it. */
-export const REPORTS = "__reports__";
 export const LIST = "reports";
 
 export const NO_LEDGER: Ledger = { reports: [], marks: {} };
@@ -133,16 +132,16 @@ export async function reconciledAt(store: Pick<TaskStore, "getRecord">): Promise
 }
 
 /**
- * Parts that are to be removed when `next` is listed in place of `before`: texts that were replaced or fell off the list,
+ * Texts that are to be removed when `next` is listed in place of `before`: those that were replaced or fell off the list,
  * the list's copy, and what was open then.
  */
-export async function oldParts(
+export async function oldTexts(
   store: TaskStore,
   before: Ledger,
   next: readonly Listed[],
 ): Promise<readonly string[]> {
   const texts = (reports: readonly Listed[]) =>
-    reports.flatMap((one) => FORMATS.map((format) => partOf(one, format)));
+    reports.flatMap((one) => FORMATS.map((format) => textName(one, format)));
   const kept = new Set(texts(next));
   const last = await lastReconciled(store);
   const left = last?.isTidy && last.at === before.at ? [] : (before.old ?? []);
@@ -167,12 +166,12 @@ export async function tidyReports(
   const written = await store.putRecord(RECONCILED, said, last?.revision);
   const replaced = new Set(old);
   // Of the run before, also what it wrote and did not list; never that of a run that has just begun.
-  const listed = new Set(reports.flatMap((one) => FORMATS.map((format) => partOf(one, format))));
+  const listed = new Set(reports.flatMap((one) => FORMATS.map((format) => textName(one, format))));
   const isUnlisted = (name: string) =>
     before.lastRun !== undefined && name.includes(`-${before.lastRun}-`) && !listed.has(name);
   const runBefore = before.open && before.open.run !== open?.run ? openPrefix(before.open.run) : undefined;
-  await store.removeParts(
-    REPORTS,
+  await removeTexts(
+    store,
     (name) =>
       replaced.has(name) ||
       isUnlisted(name) ||
@@ -191,7 +190,7 @@ export async function listReports(store: Pick<TaskStore, "getRecord">): Promise<
 
 /** The newest week's without a name. */
 export async function readReport(
-  store: Pick<TaskStore, "getRecord" | "getPart">,
+  store: Pick<TaskStore, "getRecord" | "getText" | "getPart">,
   format: Format,
   name?: string,
 ): Promise<{ listed: Listed; text: string }> {
@@ -200,7 +199,7 @@ export async function readReport(
   // Replaced between the two reads, it is in the list under its new name.
   for (let tries = 0; tries < 2; tries++) {
     const listed = all.find(isMeant);
-    const text = listed && (await store.getPart(REPORTS, partOf(listed, format)));
+    const text = listed && (await readText(store, textName(listed, format)));
     if (listed && text !== undefined) return { listed, text };
     if (listed) all = await listReports(store);
   }
@@ -210,5 +209,5 @@ export async function readReport(
   throw new PawlError("report_unknown", `There is no report ${name ?? "of any week"}. ${known}`);
 }
 
-export const partOf = ({ name, stamp }: Pick<Listed, "name" | "stamp">, format: Format) =>
+export const textName = ({ name, stamp }: Pick<Listed, "name" | "stamp">, format: Format) =>
   `${name}-${stamp}-${format}`;

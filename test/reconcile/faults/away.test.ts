@@ -81,7 +81,8 @@ test("a store that fails now and then costs a few tries, not the reconciliation"
     list: shaky(store.list),
     getHead: shaky(store.getHead),
     getPart: shaky(store.getPart),
-    putPart: shaky(store.putPart),
+    getText: shaky(store.getText),
+    putText: shaky(store.putText),
     putRecord: shaky(store.putRecord),
   });
   const done = await inSlices(b.deps, 12);

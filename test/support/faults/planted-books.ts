@@ -2,9 +2,8 @@ import {
   type Ledger,
   LIST,
   type Listed,
-  partOf,
-  REPORTS,
   readLedger,
+  textName,
 } from "../../../shared/reconcile/books/reports.ts";
 import { reconciled } from "../reconciling.ts";
 import type { Planted, Stage } from "./planting.ts";
@@ -108,26 +107,26 @@ export const plantedBooks: readonly Planted[] = [
   }),
   books("this week's report removed", async (s) => {
     const week = await weekOf(s);
-    await s.b.deps.store.removeParts(REPORTS, (part) => part === partOf(week, "json"));
+    await s.b.deps.store.removeTexts((part) => part === textName(week, "json"));
     return [`books_altered report ${week.name}`];
   }),
   books("this week's report altered", async (s) => {
     const week = await weekOf(s);
     const { store } = s.b.deps;
-    const text = (await store.getPart(REPORTS, partOf(week, "json"))) ?? "";
-    await store.putPart(REPORTS, partOf(week, "json"), text.replace('"runs":1', '"runs":7'));
+    const text = (await store.getText(textName(week, "json"))) ?? "";
+    await store.putText(textName(week, "json"), text.replace('"runs":1', '"runs":7'));
     return [`books_altered report ${week.name}`];
   }),
   books("a part of the open tasks removed", async (s) => {
     const name = await openPart(s);
-    await s.b.deps.store.removeParts(REPORTS, (part) => part === name);
+    await s.b.deps.store.removeTexts((part) => part === name);
     return ["books_altered open tasks 1"];
   }),
   books("a part of the open tasks altered", async (s, id) => {
     const name = await openPart(s);
     const { store } = s.b.deps;
-    const text = (await store.getPart(REPORTS, name)) ?? "";
-    await store.putPart(REPORTS, name, text.replace(`${id}waits`, "another"));
+    const text = (await store.getText(name)) ?? "";
+    await store.putText(name, text.replace(`${id}waits`, "another"));
     return ["books_altered open tasks 1"];
   }),
 ];

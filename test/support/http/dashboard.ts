@@ -1,7 +1,7 @@
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { type Agent, type AgentContext, defineAgent, Fatal } from "../../../shared/agent.ts";
 import { type Submission, submit } from "../../../shared/dispatch/submit.ts";
-import { LIST, type Listed, partOf, REPORTS } from "../../../shared/reconcile/books/reports.ts";
+import { LIST, type Listed, textName } from "../../../shared/reconcile/books/reports.ts";
 import { verdictOf } from "../../../shared/reconcile/figures/report.ts";
 import { NO_TALLY } from "../../../shared/reconcile/figures/tally.ts";
 import { found, mended, NO_FINDINGS } from "../../../shared/reconcile/findings/found.ts";
@@ -185,7 +185,7 @@ export async function dashboard(nats: LocalNats) {
       const there = await deps.store.getRecord(LIST);
       const { reports } = there ? JSON.parse(there.text) : { reports: [] };
       const listed: Listed = { ...one, stamp: crypto.randomUUID(), figures: {} };
-      await deps.store.putPart(REPORTS, partOf(listed, "html"), page);
+      await deps.store.putText(textName(listed, "html"), page);
       const text = JSON.stringify({ reports: [listed, ...reports], marks: {} });
       await deps.store.putRecord(LIST, text, there?.revision);
     },

@@ -4,13 +4,13 @@ import { emptyHead } from "../../../shared/journal/entries.ts";
 import { submitted } from "../../../shared/task/create.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { apply } from "../../../shared/task/transitions.ts";
-import { emulatorHost } from "./stores.ts";
+import { type EmptyStore, emulatorHost } from "./stores.ts";
 
 const mark = () => ({ now: Date.now(), stamp: crypto.randomUUID(), by: "test" });
 
 /** A task in the store, failed unless it lives, with a journal and parts beside it. */
 export async function owning(
-  { store, settings, nc }: Wired,
+  { store, settings, nc }: EmptyStore,
   id: string,
   parts = 2,
   lives = false,
@@ -30,14 +30,14 @@ export async function owning(
   await store.putHead(emptyHead(last, 1, stamp), before?.revision);
   for (let i = 0; i < parts; i++) await store.putPart(id, `value-${i}`, `${id} ${last.stamp} ${i}`);
   // What a replicated bucket has of each task besides.
-  if (store.name.startsWith("NATS")) nc.publish(`$KV.${settings.namespace}-tasks.lease.${id}`, "1");
+  if (store.name.startsWith("NATS")) nc?.publish(`$KV.${settings.namespace}-tasks.lease.${id}`, "1");
   await store.replace(last, created.revision);
   return last;
 }
 
 /** Whether all of it is there as `owning` made it, or nothing, or what else. */
 export async function whatIsLeft(
-  { store }: Wired,
+  { store }: Pick<EmptyStore, "store">,
   id: string,
   parts = 2,
 ): Promise<"all" | "nothing" | string> {
@@ -64,7 +64,7 @@ export async function everything(
   }
   const root = `http://${emulatorHost}/v1/projects/${project}/databases/(default)/documents`;
   const found: string[] = [];
-  for (const collection of ["tasks", "journals", "parts", "removed"]) {
+  for (const collection of ["tasks", "journals", "parts", "texts", "removed"]) {
     const url = `${root}/${settings.namespace}-${collection}?pageSize=300&mask.fieldPaths=stamp`;
     const answer = await fetch(url, { headers: { authorization: "Bearer owner" } });
     const { documents = [] } = (await answer.json()) as { documents?: { name: string }[] };

@@ -1,17 +1,39 @@
 import { randomUUID } from "node:crypto";
+import type { NatsConnection } from "@nats-io/nats-core";
 import { inject } from "vitest";
 import type { Config, StoreKind } from "../../../functions/wiring/config.ts";
 import { STORES } from "../../../functions/wiring/config.ts";
 import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
 import { type LocalNats, type LocalNatsOptions, startNats } from "../../../infra/local/nats-server.ts";
 import type { Log, LogFields, LogLevel } from "../../../shared/ports/log.ts";
+import type { TaskStore } from "../../../shared/ports/store.ts";
+import { nodeSealer } from "../../../shared/seal/node.ts";
+import { sealed } from "../../../shared/seal/sealed.ts";
 import { makeSettings, type Settings } from "../../../shared/settings/settings.ts";
+import { memoryStore } from "../../../shared/testing/memory-store.ts";
 
 export const emulatorHost = inject("emulatorHost");
 export const hasEmulator = emulatorHost !== "";
 
 /** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
 export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
+
+/** All that pass the store's contract: those on servers, and the test kit's. */
+export const everyStore = [...stores, { kind: "memory" as const, here: true }];
+
+/** A store that is empty, sealed as all are. */
+export interface EmptyStore extends AsyncDisposable {
+  readonly store: TaskStore;
+  readonly settings: Settings;
+  /** None of the test kit's. */
+  readonly nc?: NatsConnection;
+}
+
+export async function emptyStore(nats: LocalNats, kind: StoreKind | "memory"): Promise<EmptyStore> {
+  if (kind !== "memory") return wired(world(nats, kind).config);
+  const store = sealed(memoryStore(), nodeSealer(), () => {});
+  return { store, settings: makeSettings({}), [Symbol.asyncDispose]: () => store.close() };
+}
 
 export function testNats(options: LocalNatsOptions = {}): Promise<LocalNats> {
   return startNats({ binary: inject("natsServer"), ...options });
