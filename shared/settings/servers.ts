@@ -14,7 +14,7 @@ function natsUrlProblem(url: string): string | undefined {
   const shown = JSON.stringify(url.includes("@") ? `…@${url.split("@").at(-1)}` : url);
   if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(url))
     return `NATS_URL is ${shown}. It should begin with ${SCHEMES}`;
-  return URL.canParse(url) ? undefined : `NATS_URL is ${shown}, which is no address`;
+  return URL.canParse(url) ? undefined : `NATS_URL is ${shown}, which is not a valid address`;
 }
 
 function sealKeyProblem(keys: string): string | undefined {

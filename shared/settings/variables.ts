@@ -44,7 +44,7 @@ export interface Reading {
 export function readVariables(env: Env): Reading {
   const problems = Object.keys(env)
     .filter((name) => name.startsWith("PAWL_") && !(name in table))
-    .map((name) => `${name} is no setting of Pawl's. Check its spelling against docs/settings.md`);
+    .map((name) => `${name} is not a setting of Pawl. Check its spelling against docs/settings.md`);
   const given: Record<string, unknown> = {};
   const malformed = new Set<VariableName>();
   for (const [name, row] of rows) {
