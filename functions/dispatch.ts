@@ -34,7 +34,7 @@ export const job: Job = {
     await attempt("reconciliation", async () => {
       if (!(await isAbandoned(deps))) return 0;
       deps.log("warn", "reconcile.abandoned");
-      deps.wake?.("reconcile");
+      deps.trigger?.("reconcile");
       return 1;
     });
     if (failures.length > 0) throw failures[0];

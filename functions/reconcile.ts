@@ -20,7 +20,7 @@ export function job(mostFetches?: number): Job {
           deps.log("error", "reconcile.not-woken", {
             todo: "Set PAWL_WAKE_URL: it needs longer than one invocation, and can't call itself",
           });
-        deps.wake?.("reconcile");
+        deps.trigger?.("reconcile");
       };
       const isCounted = mostFetches !== undefined && store !== "nats-kv";
       const slice = { goOn, ...(isCounted && { mostCalls: mostFetches }) };

@@ -21,7 +21,7 @@ import { nodeSealer } from "../../shared/seal/node.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
-import { waker } from "./wake.ts";
+import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 
 export interface Wired extends Deps, AsyncDisposable {
@@ -44,14 +44,14 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const store = sealed(metered(plain, meter), sealer, log);
     // Hosts and process numbers repeat where instances are alike.
     const runner = `${hostname()}-${crypto.randomUUID().slice(0, 4)}-${process.pid}`;
-    const { wake, hurry, done } = waker(config, log);
+    const { trigger, hurry, done } = triggers(config, log);
     const close = async () => {
       await done();
       await meter.flush();
       await store.close();
       await bus.close();
     };
-    const deps = { store, bus, clock: systemClock, log, settings, runner, wake, hurry, meter, sealer, nc };
+    const deps = { store, bus, clock: systemClock, log, settings, runner, trigger, hurry, meter, sealer, nc };
     const notify = config.webhook && { notify: webhook(config.webhook) };
     return { ...deps, ...notify, [Symbol.asyncDispose]: close };
   } catch (error) {

@@ -12,7 +12,7 @@ import { sealed } from "../../shared/seal/sealed.ts";
 import { webSealer } from "../../shared/seal/web.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
-import { waker } from "./wake.ts";
+import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 import type { Wired } from "./wire.node.ts";
 
@@ -38,7 +38,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const sealer = webSealer(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
-    const { wake, hurry, done } = waker(config, log);
+    const { trigger, hurry, done } = triggers(config, log);
     const close = async () => {
       await Promise.all([done(), meter.flush()]);
       await bus.close();
@@ -50,7 +50,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       log,
       settings,
       runner,
-      wake,
+      trigger,
       hurry,
       meter,
       sealer,

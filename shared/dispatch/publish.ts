@@ -44,7 +44,7 @@ export async function publish(
     try {
       const result = await deps.bus.publish(queue, message);
       if (result.kind === "stored") {
-        deps.wake?.(stored.task.agent);
+        deps.trigger?.(stored.task.agent);
         if (isOwn) await noteCarrier(deps, stored, result.seq);
         return {};
       }

@@ -151,7 +151,7 @@ function queueFronts(deps: Deps): { frontOf: (queue: Queue) => Promise<number>; 
   return { frontOf, serverNow: () => serverNow };
 }
 
-/** Whether nothing shows that a task is done which nobody carries. One that is, is left to a person. */
+/** Whether a task that has no message is really open: a task that some evidence shows as done is left to a person. */
 function openOf(deps: Deps): (stored: Stored) => Promise<boolean> {
   const whyOver = evidence(deps);
   return async ({ task }) => {

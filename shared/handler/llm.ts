@@ -81,7 +81,7 @@ export function llmOf(scene: Scene): Verbs["llm"] {
           const uses = answer.content.filter((block) => block.type === "tool_use");
           // In the order in which the model asked, so that ordinals are the same on every run.
           const ended = await Promise.allSettled(uses.map((use) => useTool(name, use, tools)));
-          // One that fails does not cut the others off: what they did is stored first.
+          // A tool that fails does not cut the others off: what they did is stored first.
           const failed = ended.find((one) => one.status === "rejected");
           if (failed) throw failed.reason;
           const results = ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));

@@ -128,7 +128,7 @@ export async function openJournal(
 export async function journalReached(deps: Deps, task: Task, guard: Guard): Promise<Reached> {
   const found = await persist(deps, task.id, guard, () => deps.store.getHead(task.id)).catch(
     (error: unknown) => {
-      // One that was altered shows nothing: whoever opens it says so.
+      // An altered journal shows nothing; whoever opens it reports that it was altered.
       if (isPawlError(error, "journal_altered") || isUnsound(error)) return undefined;
       throw error;
     },

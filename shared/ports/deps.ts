@@ -38,7 +38,7 @@ export interface Deps {
   /** None in a process that runs for as long as it likes. */
   readonly invocation?: Invocation;
   /** Tells the agent's function that there is something in its queue, without waiting for it. */
-  readonly wake?: (agent: string) => void;
+  readonly trigger?: (agent: string) => void;
 }
 
 export function uniqueToken(): string {

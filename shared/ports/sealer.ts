@@ -7,7 +7,7 @@ export interface Sealer {
   seal(text: string): string | Promise<string>;
   /** Whether it is the seal of this text, by any key that is accepted. */
   isGenuine(seal: string, text: string): boolean | Promise<boolean>;
-  /** Whether it was made with a key that is accepted. One that was not says nothing of the text. */
+  /** Whether it was made with a key that is accepted. A seal of another key says nothing of the text. */
   isOfKnownKey(seal: string): boolean | Promise<boolean>;
   /** Whether what has no seal is accepted: it was written before there were seals. Where there is a key, only if it is said so. */
   readonly acceptsUnsealed: boolean;

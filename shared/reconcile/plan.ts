@@ -7,7 +7,7 @@ import { CLOCK_IS_OFF, CLOCKS_AT_WORST } from "../settings/clocks.ts";
 import { type Queue, queueNamed, streamName } from "../task/names.ts";
 import { sayDuration, showDuration } from "../values/duration.ts";
 import type { Remembered } from "./books/remembered.ts";
-import { type Mark, type OpenTasks, type Past, readLedger } from "./books/reports.ts";
+import { type OpenTasks, type Past, type QueueMark, readReportList } from "./books/reports.ts";
 import type { Finding } from "./findings/findings.ts";
 
 /** What one reconciliation looks at. Fixed when it begins: one that is killed and goes on makes the same report. */
@@ -43,25 +43,25 @@ export interface Plan {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** One that can't be looked at. */
+/** A queue that can't be looked at. */
 export interface BrokenQueue {
   readonly stream: string;
   readonly agent: string;
   readonly why: string;
-  readonly before?: Mark;
+  readonly before?: QueueMark;
 }
 
 export interface GoneQueue {
   readonly stream: string;
   readonly agent: string;
-  readonly before: Mark;
+  readonly before: QueueMark;
 }
 
 export interface PlannedQueue {
   readonly queue: Queue;
   readonly stream: string;
   readonly info: QueueInfo;
-  readonly before?: Mark;
+  readonly before?: QueueMark;
 }
 
 const AT_ONCE = 16;
@@ -137,7 +137,7 @@ function clockFindings(ahead: Readonly<Record<string, number>>): Finding[] {
 
 /** The same period again, between two earlier reconciliations: the last one before `from`, the first one after `to`. */
 export async function planBetween(deps: Deps, from: number, to: number): Promise<Plan> {
-  const ledger = await readLedger(deps.store);
+  const ledger = await readReportList(deps.store);
   const { past = [] } = ledger;
   const begin = past.findLast(({ at }) => at <= from);
   const end = past.find(({ at }) => at >= to);
@@ -146,7 +146,7 @@ export async function planBetween(deps: Deps, from: number, to: number): Promise
     const lastSeq = Math.min(info.lastSeq, end?.upTo[stream] ?? info.lastSeq);
     const upTo = Math.min(lastSeq, begin?.upTo[stream] ?? 0);
     const { createdAt, consumer } = info;
-    const before: Mark = { createdAt, consumerCreatedAt: consumer?.createdAt ?? 0, upTo, open: [] };
+    const before: QueueMark = { createdAt, consumerCreatedAt: consumer?.createdAt ?? 0, upTo, open: [] };
     return { queue, stream, info: { ...info, lastSeq }, before };
   });
   const first = begin?.at ?? Math.min(plan.at, ...queues.map(({ info }) => info.createdAt)) - 1;

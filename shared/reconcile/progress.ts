@@ -2,7 +2,7 @@ import { splitText } from "../journal/entries.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
 import { type Account, accountFrom, textOf } from "./account.ts";
 import { hashOf, type Remembered, remember, textToSeal } from "./books/remembered.ts";
-import { readLedger } from "./books/reports.ts";
+import { readReportList } from "./books/reports.ts";
 import { readText } from "./books/texts.ts";
 import type { Finding } from "./findings/findings.ts";
 import { askAgain, type Pace } from "./pace.ts";
@@ -24,7 +24,7 @@ export const STAGES = [
 export type Stage = (typeof STAGES)[number];
 
 /** Where a reconciliation is: the stage, and where its next page begins. */
-export interface Place {
+export interface StagePlace {
   readonly stage: Stage;
   readonly cursor?: string | undefined;
 }
@@ -34,7 +34,7 @@ export interface Place {
  * the report is listed. Whoever finds one that nobody has moved for a while may go on with it.
  */
 interface Progress {
-  readonly place: Place | "planning" | "done";
+  readonly place: StagePlace | "planning" | "done";
   /** When somebody was last at it. */
   readonly touched: number;
   /** Differs in every write: an answer that was lost is recognised by it. */
@@ -43,12 +43,12 @@ interface Progress {
   readonly isLeft?: boolean;
   readonly plan?: Plan;
   /** What was found out up to this place: its texts are stored beside the reports. */
-  readonly kept?: Kept;
+  readonly kept?: SavedAccount;
   /** Of all else: a plan that somebody changed would explain what is not so. */
   readonly seal?: string;
 }
 
-export interface Kept {
+export interface SavedAccount {
   readonly save: string;
   /** Of what its texts hold together. */
   readonly hash: string;
@@ -60,8 +60,8 @@ export interface Kept {
 
 export interface Begun {
   readonly plan: Plan;
-  readonly place: Place;
-  readonly kept?: Kept;
+  readonly place: StagePlace;
+  readonly kept?: SavedAccount;
   readonly revision: string;
 }
 
@@ -77,7 +77,7 @@ export async function planOrResume(pace: Pace, isWhole = false): Promise<Begun> 
   const left = found && (await sound(deps, progressFrom(found.text)));
   // A plan of an earlier version does not say where it is in the store's order of writes.
   const plan = left?.place === "done" || left?.plan?.position === undefined ? undefined : left.plan;
-  // A plan of before the last report has nothing left to say.
+  // A plan that is older than the last report was finished by another reconciliation.
   if (found && left && plan && plan.at > (ledger.at ?? 0)) {
     const place = isPlace(left.place) ? left.place : FIRST;
     const revision = await write(pace, { ...left, place, isLeft: false }, found.revision);
@@ -126,10 +126,10 @@ function withUnreadable(remembered: Remembered, isUnreadable: boolean): Remember
   return { ...remembered, findings: [...remembered.findings, finding] };
 }
 
-export const FIRST: Place = { stage: STAGES[0] };
+export const FIRST: StagePlace = { stage: STAGES[0] };
 
 /** Records of earlier versions had other names for places. */
-function isPlace(place: Progress["place"] | undefined): place is Place {
+function isPlace(place: Progress["place"] | undefined): place is StagePlace {
   return typeof place === "object" && STAGES.includes(place.stage);
 }
 
@@ -155,17 +155,17 @@ async function write(
 export async function keep(
   pace: Pace,
   account: Account,
-  place: Place,
-  before: { readonly kept?: Kept | undefined; readonly revision: string },
+  place: StagePlace,
+  before: { readonly kept?: SavedAccount | undefined; readonly revision: string },
   isLeft: boolean,
-): Promise<{ kept: Kept; revision: string } | undefined> {
+): Promise<{ kept: SavedAccount; revision: string } | undefined> {
   const { plan } = account;
   const save = uniqueToken();
   const slot = before.kept?.slot === 0 ? 1 : 0;
   const whole = textOf(account, save);
   const texts = splitText(whole);
   for (const [i, text] of texts.entries()) await pace.deps.store.putText(textName(slot, i), text);
-  const kept: Kept = { save, hash: await hashOf(whole), slot, parts: texts.length };
+  const kept: SavedAccount = { save, hash: await hashOf(whole), slot, parts: texts.length };
   const revision = await write(pace, { place, plan, kept, isLeft }, before.revision);
   return revision === undefined ? undefined : { kept, revision };
 }
@@ -204,5 +204,5 @@ export async function isAbandoned(deps: Pick<Deps, "store" | "clock">): Promise<
   const patience = isLeft ? NOT_WOKEN_AFTER : ABANDONED_AFTER;
   if (place === "done" || deps.clock.now() - touched < patience) return false;
   // Dead between its last two writes it has nothing left to do.
-  return plan === undefined || plan.at > ((await readLedger(deps.store)).at ?? 0);
+  return plan === undefined || plan.at > ((await readReportList(deps.store)).at ?? 0);
 }

@@ -2,7 +2,7 @@ import type { Found } from "../ports/store.ts";
 import { CLOCK_IS_OFF } from "../settings/clocks.ts";
 import type { Account } from "./account.ts";
 import { openPage } from "./books/books.ts";
-import type { Carried } from "./books/carried.ts";
+import type { OpenTask } from "./books/open-task.ts";
 import { openLines, storeOpen } from "./books/open-tasks.ts";
 import { found } from "./findings/found.ts";
 import type { Looking } from "./look/look.ts";
@@ -124,14 +124,14 @@ async function askOpen(job: Job, cursor: string): Promise<Step> {
 }
 
 /** False when it was cut off. */
-async function askFor(job: Job, tasks: readonly Carried[]): Promise<boolean> {
+async function askFor(job: Job, tasks: readonly OpenTask[]): Promise<boolean> {
   const { pace, account, looking } = job;
   const asked = tasks.filter(({ id }) => !looking.isKnown(id));
   const there: Found[] = [];
   for (let i = 0; i < asked.length; ) {
     const answers = await pace.deps.store.getMany(asked.slice(i).map(({ id }) => id));
     for (const [j, answer] of answers.entries()) {
-      const task = asked[i + j] as Carried;
+      const task = asked[i + j] as OpenTask;
       if (answer) there.push(answer);
       // A dead letter whose time has come was removed, if only since the plan was made; nothing else ever is before a
       // report has seen it end.
@@ -143,7 +143,7 @@ async function askFor(job: Job, tasks: readonly Carried[]): Promise<boolean> {
   return lookAtAll(job, there);
 }
 
-function missed({ findings, seen }: Account, { id, agent, state }: Carried): Account["findings"] {
+function missed({ findings, seen }: Account, { id, agent, state }: OpenTask): Account["findings"] {
   seen.add(id);
   const detail = `the last report left it ${state.replaceAll("_", " ")}, and there is no document of it`;
   return found(findings, { kind: "vanished", subject: id, agent, detail });

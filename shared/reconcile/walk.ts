@@ -7,13 +7,13 @@ import type { Plan } from "./plan.ts";
 import {
   type Begun,
   FIRST,
-  type Kept,
   keep,
   load,
-  type Place,
   planOrResume,
+  type SavedAccount,
   STAGES,
   type Stage,
+  type StagePlace,
 } from "./progress.ts";
 import { type Job, pages } from "./stages.ts";
 
@@ -84,7 +84,7 @@ function savingOf(pace: Pace, result: Account, begun: Begun | undefined, every: 
   const { clock } = pace.deps;
   const sequences = [...result.books.values()].reduce((sum, book) => sum + book.size, 0);
   const often = Math.max(every, sequences / 10);
-  let last: { kept?: Kept | undefined; revision: string } | undefined = begun;
+  let last: { kept?: SavedAccount | undefined; revision: string } | undefined = begun;
   let documents = result.documents;
   let savedAt = clock.monotonic();
   const isUrgent = () => pace.isOver() || clock.monotonic() - savedAt >= SAVE_AFTER;
@@ -93,7 +93,7 @@ function savingOf(pace: Pace, result: Account, begun: Begun | undefined, every: 
     isDue: () => isUrgent() || result.documents - documents >= often,
     /** Another one goes on from the same plan: it has the record. */
     isTaken: () => begun !== undefined && last === undefined,
-    save: async (place: Place, isLeft: boolean): Promise<void> => {
+    save: async (place: StagePlace, isLeft: boolean): Promise<void> => {
       documents = result.documents;
       savedAt = clock.monotonic();
       const before = last;

@@ -7,15 +7,15 @@ import { sha256 } from "../values/json.ts";
 import type { Account } from "./account.ts";
 import { isRewound } from "./books/books.ts";
 import { closeOpen } from "./books/open-tasks.ts";
-import { hashOf, remember, sealedLedger, whyAltered } from "./books/remembered.ts";
+import { hashOf, remember, sealedReportList, whyAltered } from "./books/remembered.ts";
 import {
   type Format,
-  type Ledger,
   LIST,
   type Listed,
-  type Mark,
   oldTexts,
   type Past,
+  type QueueMark,
+  type ReportList,
   textName,
   tidyReports,
 } from "./books/reports.ts";
@@ -45,7 +45,7 @@ export interface Reconciled {
 }
 
 /** `isNew`: it was listed by this one, and nobody else tells people of it. */
-interface Written extends Reconciled {
+interface WrittenReport extends Reconciled {
   readonly isNew: boolean;
 }
 
@@ -60,7 +60,7 @@ export async function writeReport(
   result: Account,
   findings: Findings,
   writers: Writers,
-): Promise<Written> {
+): Promise<WrittenReport> {
   const { deps, stop } = pace;
   const { plan } = result;
   const span = { from: plan.from, to: plan.at };
@@ -120,7 +120,7 @@ export async function writeReport(
     const others = ledger.reports.filter(({ name }) => !listed.some((one) => one.name === name));
     const reports = [...listed, ...others].sort((a, b) => b.to - a.to || (a.name < b.name ? 1 : -1));
     const shown = reports.slice(0, MOST_LISTED);
-    const next: Ledger = {
+    const next: ReportList = {
       reports: shown,
       old: await oldTexts(deps.store, ledger, shown),
       at: plan.at,
@@ -134,7 +134,7 @@ export async function writeReport(
       chain: await hashOf(`${ledger.chain ?? ""} ${listed.map(({ hashes }) => hashes?.json).join(" ")}`),
       sealedSince: ledger.sealedSince ?? plan.at,
     };
-    const whole = await sealedLedger(deps, next);
+    const whole = await sealedReportList(deps, next);
     try {
       const written = await deps.store.putRecord(LIST, whole.text, revision);
       if (written.kind === "refused") continue;
@@ -182,7 +182,7 @@ async function hashesOf({ html, md, json }: Record<Format, string>): Promise<Rec
   return { html: await hashOf(html), md: await hashOf(md), json: await hashOf(json) };
 }
 
-const chainOf = ({ chain }: Ledger) => (chain === undefined ? {} : { chain });
+const chainOf = ({ chain }: ReportList) => (chain === undefined ? {} : { chain });
 
 /** A report as it was written. One that was changed or removed is named, and nothing is added to it. */
 async function readSound(deps: Deps, listed: Listed): Promise<Report | undefined> {
@@ -232,7 +232,7 @@ function fitting(past: readonly Past[]): readonly Past[] {
  * Where the next one begins. A stream that is gone is remembered for as long as documents of its tasks are kept: one
  * that is made anew under its name has other sequences.
  */
-async function marksOf({ plan, books }: Account, retention: number): Promise<Record<string, Mark>> {
+async function marksOf({ plan, books }: Account, retention: number): Promise<Record<string, QueueMark>> {
   const gone = (plan.gone ?? [])
     .map(
       ({ stream, before }) =>
@@ -251,7 +251,7 @@ async function marksOf({ plan, books }: Account, retention: number): Promise<Rec
   const marks = plan.queues.map(async ({ stream, info, before }) => {
     const book = books.get(stream);
     const isAnew = before === undefined || isRewound(info, before);
-    const mark: Mark = {
+    const mark: QueueMark = {
       createdAt: info.createdAt,
       consumerCreatedAt: info.consumer?.createdAt ?? before?.consumerCreatedAt ?? 0,
       upTo: info.lastSeq,
@@ -268,7 +268,10 @@ async function marksOf({ plan, books }: Account, retention: number): Promise<Rec
 /** So many ranges are remembered: all marks must fit one document. Tasks of older ones are left to a person. */
 const MOST_UNEXPLAINED = 200;
 
-function unexplainedIn(book: SequenceBook | undefined, before: Mark | undefined): Pick<Mark, "unexplained"> {
+function unexplainedIn(
+  book: SequenceBook | undefined,
+  before: QueueMark | undefined,
+): Pick<QueueMark, "unexplained"> {
   const all = [...(before?.unexplained ?? []), ...(book?.ranges("unexplained") ?? [])];
   return all.length > 0 ? { unexplained: all.slice(-MOST_UNEXPLAINED) } : {};
 }

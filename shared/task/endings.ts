@@ -36,7 +36,7 @@ export function furthest({ journaled, spent, saved }: Task, reached: Reached | u
   return reached && reached.journaled >= journaled && reached.spent.turns >= spent.turns ? reached : own;
 }
 
-/** Its runner must stop. One that had not begun leaves to the next what is left of its wait. */
+/** The task after its runner had to stop. A runner that had not begun leaves the rest of its wait to the next one. */
 export function handedOff(task: Running, event: Extract<TaskEvent, { type: "handOff" }>, mark: Mark): Task {
   const { now: at } = mark;
   const { queue, seq, dispatches: dispatch } = task;

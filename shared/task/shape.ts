@@ -76,7 +76,7 @@ const historyEntry = shape({
   note: optional(text),
 });
 
-/** Those that are 0 are left out. */
+/** Counts that are 0 are left out of a document. */
 const countsShape = shape(Object.fromEntries(Object.keys(NO_COUNTS).map((name) => [name, optional(number)])));
 const seal = optional(shape({ own: text, before: text, stamp: text } satisfies Shape<Seal>));
 
@@ -198,7 +198,7 @@ export function readSettled(json: string, id: string): readonly Settlement[] {
 function read(what: string, json: string, key: string, wanted: Rule, revision?: string): unknown {
   let value: unknown;
   // What the parser says would quote the text, which is nobody's to see in a log.
-  let why: string | undefined = "it is no JSON";
+  let why: string | undefined = "it is not JSON";
   try {
     value = JSON.parse(json);
     const wrong = wanted(value);

@@ -16,7 +16,7 @@ export function newsOf({ now, stamp, tells }: Mark): { untold?: Untold } {
 
 const HISTORY_KEPT = 48;
 
-/** Its people have nothing to do. */
+/** A task that only waits for its children: nobody has to be notified. */
 function isForChildren(task: Task): boolean {
   return task.state === "waiting" && task.waitingFor.every((name) => name.startsWith("child:"));
 }

@@ -161,7 +161,7 @@ test("documents that can't be read don't break a list: it says how many and whic
   const past = await raw(s.deps, undefined);
   await past.putTask("odd", "no json");
   await past.putTask("odder", "null");
-  const which = '"odder: it is null; it should be an object. odd: it is no JSON"';
+  const which = '"odder: it is null; it should be an object. odd: it is not JSON"';
   for (const args of [["tasks"], ["dlq", "ls"]]) {
     const { code, text } = await s.run(args);
     expect({ code, text }).toMatchObject({ code: 0 });
@@ -173,6 +173,6 @@ test("documents that can't be read don't break a list: it says how many and whic
   expect(page.unreadable?.map(({ key }) => key)).toEqual(["odder", "odd"]);
   expect(await s.run(["status", "odd"])).toMatchObject({
     code: 1,
-    text: expect.stringContaining("Task odd's document can't be read: it is no JSON") as string,
+    text: expect.stringContaining("Task odd's document can't be read: it is not JSON") as string,
   });
 });

@@ -30,8 +30,8 @@ function without(id: string, field: string): string {
 
 /** What somebody may write over a document, and what is said of it. */
 const BAD: Record<string, [text: string, why: string]> = {
-  "bad-text": ["no json", "it is no JSON"],
-  "bad-empty": ["", "it is no JSON"],
+  "bad-text": ["no json", "it is not JSON"],
+  "bad-empty": ["", "it is not JSON"],
   "bad-null": ["null", "it is null; it should be an object"],
   "bad-object": ["{}", "v is missing; it should be 1"],
   "bad-fields": [without("bad-fields", "settled"), "settled is missing; it should be a list"],

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
-import { readLedger } from "../../shared/reconcile/books/reports.ts";
+import { readReportList } from "../../shared/reconcile/books/reports.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { observer } from "../support/observer.ts";
@@ -56,7 +56,7 @@ test.each([
     s.door.url = reconciler.url;
     const more = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl });
     await using dispatch = await deploy(await out.build("dispatch", "cloudflare"), more);
-    const made = async () => (await readLedger(deps.store)).past?.length ?? 0;
+    const made = async () => (await readReportList(deps.store)).past?.length ?? 0;
     const progress = () => deps.store.getRecord("reconcile-progress");
     const isClosed = async () => (await progress())?.text.includes('"done"');
 

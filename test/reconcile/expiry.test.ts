@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Wired } from "../../functions/wiring/wire.node.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { expireTasks } from "../../shared/dispatch/expire.ts";
-import { listReports, readLedger, readReport } from "../../shared/reconcile/books/reports.ts";
+import { listReports, readReport, readReportList } from "../../shared/reconcile/books/reports.ts";
 import { verdictOf } from "../../shared/reconcile/figures/report.ts";
 import { lookBack } from "../../shared/reconcile/reconcile.ts";
 import { serve } from "../../shared/runner/serve.ts";
@@ -136,7 +136,7 @@ test("of a report that is written again only the newest texts stay, and nothing 
   expect(texts.filter(isText)).toHaveLength(3 * listed.length);
   // And the list's copy, and what was open, of the newest only.
   expect(texts.filter((name) => name.startsWith("ledger-"))).toHaveLength(1);
-  const { open } = await readLedger(b.deps.store);
+  const { open } = await readReportList(b.deps.store);
   expect(texts.filter((name) => name.startsWith("open-")).sort()).toEqual(
     [...(open?.parts ?? []), ...(open?.pieces ?? [])].sort(),
   );

@@ -5,8 +5,8 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import {
   FORMATS,
   listReports,
-  readLedger,
   readReport,
+  readReportList,
   textName,
 } from "../../shared/reconcile/books/reports.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
@@ -47,7 +47,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       await b.submit({ waits: true }, { id: "waits" });
       await b.drain();
       const { listed } = await reconciled(asFormerly(b));
-      const { copy, open } = await readLedger(b.deps.store);
+      const { copy, open } = await readReportList(b.deps.store);
       const names = [
         ...FORMATS.map((format) => textName(listed, format)),
         copy ?? "",

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { signal } from "../../shared/dispatch/operate.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
-import { LIST, lastReconciled, readLedger, tidyReports } from "../../shared/reconcile/books/reports.ts";
+import { LIST, lastReconciled, readReportList, tidyReports } from "../../shared/reconcile/books/reports.ts";
 import { paceOf } from "../../shared/reconcile/pace.ts";
 import type { Plan } from "../../shared/reconcile/plan.ts";
 import { account } from "../../shared/reconcile/walk.ts";
@@ -68,12 +68,12 @@ test("a task in a part that was lost of those left open is known to the next rep
   await b.drain();
   ahead(b, 600_000);
   expect(namesOf(await reconciled(b.deps))).toEqual([]);
-  const [part] = (await readLedger(b.deps.store)).open?.parts ?? [];
+  const [part] = (await readReportList(b.deps.store)).open?.parts ?? [];
   await b.deps.store.removeTexts((name) => name === part);
   ahead(b, 1_200_000);
   const { report } = await reconciled(b.deps);
   expect(report.live).toEqual({ [AGENT]: { waiting: 1 } });
-  expect((await readLedger(b.deps.store)).open?.count).toBe(1);
+  expect((await readReportList(b.deps.store)).open?.count).toBe(1);
   await signal(b.deps, "t", "one", true);
   await b.drain();
   ahead(b, 1_800_000);
@@ -125,7 +125,7 @@ test("a slow reconciliation that tidies up behind a newer one does not set back 
     agentOf(() => 1),
   );
   await reconciled(b.deps);
-  const slow = await readLedger(b.deps.store);
+  const slow = await readReportList(b.deps.store);
   ahead(b, 600_000);
   await reconciled(b.deps);
   const newest = await lastReconciled(b.deps.store);

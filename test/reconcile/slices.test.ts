@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { StoreKind } from "../../functions/wiring/config.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
-import { readLedger } from "../../shared/reconcile/books/reports.ts";
+import { readReportList } from "../../shared/reconcile/books/reports.ts";
 import { total } from "../../shared/reconcile/figures/tally.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
@@ -219,7 +219,7 @@ test("one that was cut off long ago is finished as of then, and the rest is expl
   await b.drain();
   ahead(b, 8 * 24 * HOUR);
   const done = await reconciled(b.deps);
-  const { past, at } = await readLedger(b.deps.store);
+  const { past, at } = await readReportList(b.deps.store);
   expect(past).toMatchObject([
     { upTo: { [streamName(b.queue)]: 1 } },
     { upTo: { [streamName(b.queue)]: 2 } },

@@ -111,7 +111,7 @@ test("numbers are finite, times are dates", () => {
 
 test("what is no JSON is not quoted, and no document at all is none", () => {
   const secret = '{"key":"sk-secret" oops';
-  expect(() => readTask(secret, "t")).toThrow("Task t's document can't be read: it is no JSON");
+  expect(() => readTask(secret, "t")).toThrow("Task t's document can't be read: it is not JSON");
   expect(() => readTask(secret, "t")).not.toThrow(/secret/);
   for (const text of ["", "null", "7", '"a"', "[]", "true"])
     expect(

@@ -96,7 +96,10 @@ function readCursor(cursor: string): Place {
   if (named) return { begun: named[1] as string, key: named[2] as string };
   const [, since, begun, at, key] = BY_TIME.exec(cursor) ?? [];
   if (since === undefined)
-    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no place among changes`);
+    throw new PawlError(
+      "input_invalid",
+      `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
+    );
   if (begun === undefined || at === undefined || key === undefined) return { since };
   return { since, begun, at, key };
 }

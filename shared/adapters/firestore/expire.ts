@@ -87,7 +87,7 @@ async function* pagesOf(
   }
 }
 
-/** Those that were written anew meanwhile stay. */
+/** Documents that were written anew meanwhile stay. */
 export async function removeParts(
   removal: Removal,
   taskId: string,
@@ -99,7 +99,7 @@ export async function removeParts(
   }
 }
 
-/** Those that were written anew meanwhile stay. */
+/** Documents that were written anew meanwhile stay. */
 export async function removeTexts(removal: Removal, isOld: (name: string) => boolean): Promise<void> {
   for await (const page of pagesOf((after) => removal.texts(PAGE, after))) {
     const texts = page.filter(({ id }) => isOld(id));

@@ -43,7 +43,7 @@ export async function answerOf(query: Query, most: number): Promise<Answer> {
   return { found, isCut: false };
 }
 
-/** One that there is. */
+/** A snapshot of a document that exists. */
 export function readOf(snapshot: DocumentSnapshot): Read {
   const { id: key, revision } = seen(snapshot);
   const fields = Object.entries(snapshot.data() ?? {}).map(([name, value]: [string, unknown]) => [

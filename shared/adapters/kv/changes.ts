@@ -82,6 +82,9 @@ const cursorOf = ({ revision, created }: Place) => `${revision}.${created}`;
 function readCursor(cursor: string): Place {
   const [, revision, created] = /^(\d{1,15})\.(.{1,60})$/.exec(cursor) ?? [];
   if (revision === undefined || created === undefined)
-    throw new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is no place among changes`);
+    throw new PawlError(
+      "input_invalid",
+      `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
+    );
   return { revision: Number(revision), created };
 }

@@ -71,9 +71,9 @@ export async function* scan(
 }
 
 export interface Picked {
-  /** Those that were asked for. */
+  /** The keys that were asked for. */
   readonly keys: readonly string[];
-  /** Those that are there. */
+  /** The values of those keys that exist. */
   readonly found: ReadonlyMap<string, Scanned>;
 }
 

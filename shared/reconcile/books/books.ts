@@ -6,7 +6,7 @@ import { type KeptBook, type Period, SequenceBook } from "./sequences.ts";
 
 export type Books = ReadonlyMap<string, SequenceBook>;
 
-/** What is to be explained of a queue. One that was made anew, or restored, begins from its first sequence. */
+/** What is to be explained of a queue. A queue that was made anew, or restored, begins from its first sequence. */
 function periodOf({ info, before }: PlannedQueue): Period {
   if (!before || isRewound(info, before)) return { after: 0, upTo: info.lastSeq, open: [] };
   return { after: before.upTo, upTo: info.lastSeq, open: before.open };

@@ -2,10 +2,10 @@ import { isPawlError, isUnsound } from "../../errors/errors.ts";
 import type { Deps } from "../../ports/deps.ts";
 import { CLOCK_IS_OFF, CLOCKS_AT_WORST } from "../../settings/clocks.ts";
 import type { Task } from "../../task/document.ts";
-import { stampHash, UNKNOWN } from "./carried.ts";
+import { stampHash, UNKNOWN } from "./open-task.ts";
 import { leftOpen } from "./open-tasks.ts";
 import { remember } from "./remembered.ts";
-import type { Ledger, Mark } from "./reports.ts";
+import type { QueueMark, ReportList } from "./reports.ts";
 import type { Range } from "./sequences.ts";
 
 /** What shows that a task which looks open was further already; undefined where nothing does. */
@@ -18,7 +18,7 @@ export type Evidence = (task: Task) => Promise<string | undefined>;
  */
 export function evidence(deps: Deps): Evidence {
   // As it was left, or its copy: a list that somebody removed or changed must not hide what is done.
-  let asked: Promise<Ledger> | undefined;
+  let asked: Promise<ReportList> | undefined;
   const ledgerNow = () => {
     asked ??= remember(deps).then(({ ledger }) => ledger);
     return asked;
@@ -49,7 +49,11 @@ async function byJournal({ store }: Deps, { id, createdAt, fence }: Task): Promi
   }
 }
 
-async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Promise<string | undefined> {
+async function byReport(
+  deps: Deps,
+  task: Task,
+  { at, marks, open }: ReportList,
+): Promise<string | undefined> {
   if (at === undefined) return undefined;
   const when = new Date(at).toISOString();
   if ((task.state === "dispatched" || task.state === "running") && task.seq !== undefined) {
@@ -66,7 +70,7 @@ async function byReport(deps: Deps, task: Task, { at, marks, open }: Ledger): Pr
 }
 
 /** In the stream as it was then: sequences of an earlier one of its name were others. */
-const wasSettled = ({ createdAt, upTo, open, unexplained = [] }: Mark, seq: number, updatedAt: number) =>
+const wasSettled = ({ createdAt, upTo, open, unexplained = [] }: QueueMark, seq: number, updatedAt: number) =>
   updatedAt >= createdAt && seq <= upTo && !isIn(open, seq) && !isIn(unexplained, seq);
 
 /** Whether a document has all of its history, and this write is not in it: a dead letter that was redriven has it. */

@@ -4,7 +4,7 @@ import type { Account } from "../account.ts";
 import { COUNTED, type Counted } from "../figures/counted.ts";
 import type { Finding } from "../findings/findings.ts";
 import type { Pace } from "../pace.ts";
-import { type Carried, CarriedIndex, carriedLine, carriedOf, pieces, readCarried } from "./carried.ts";
+import { type OpenTask, OpenTaskIndex, openTaskLine, openTaskOf, pieces, readOpenTask } from "./open-task.ts";
 import { hashOf } from "./remembered.ts";
 import { type OpenTasks, openPrefix } from "./reports.ts";
 import { readText } from "./texts.ts";
@@ -14,14 +14,14 @@ const PART_CHARS = 250_000;
 
 /** What is not over, dead letters, which somebody may redrive, what ended only just now, and what no sequence tells of. */
 export function leaveOpen(account: Account, task: Task, counted: Counted): void {
-  leaveAsBefore(account, carriedOf(task, numbersOf(counted)));
+  leaveAsBefore(account, openTaskOf(task, numbersOf(counted)));
 }
 
 /** As it was the last time: nobody can say what became of it. */
-export function leaveAsBefore({ plan, open }: Account, carried: Carried): void {
+export function leaveAsBefore({ plan, open }: Account, carried: OpenTask): void {
   // A look back keeps nothing.
   if (plan.isBack) return;
-  const line = carriedLine(carried);
+  const line = openTaskLine(carried);
   open.lines.push(line);
   open.chars += line.length + 1;
   open.count++;
@@ -35,7 +35,7 @@ function numbersOf(counted: Counted): number[] {
 }
 
 /** What the last report had counted of a task. */
-export function countedBefore({ numbers }: Carried): Counted {
+export function countedBefore({ numbers }: OpenTask): Counted {
   const read = COUNTED.map((name, i) => [name, (numbers[i] ?? 0) / (name.endsWith("Usd") ? BILLION : 1)]);
   return Object.fromEntries(read) as Counted;
 }
@@ -80,9 +80,12 @@ export async function readPart({ deps }: Pace, name: string): Promise<readonly s
 const AT_ONCE = 8;
 
 /** What the last report left open, by id. */
-export async function openBefore(pace: Pace, open: OpenTasks | undefined): Promise<CarriedIndex | undefined> {
+export async function openBefore(
+  pace: Pace,
+  open: OpenTasks | undefined,
+): Promise<OpenTaskIndex | undefined> {
   if (!open) return undefined;
-  const index = new CarriedIndex(open.run, open.count);
+  const index = new OpenTaskIndex(open.run, open.count);
   for (let i = 0; i < open.parts.length; i += AT_ONCE) {
     const names = open.parts.slice(i, i + AT_ONCE);
     for (const lines of await Promise.all(names.map((name) => readPart(pace, name))))
@@ -96,9 +99,9 @@ export async function openLines(
   pace: Pace,
   { parts }: OpenTasks,
   part: number,
-): Promise<{ readonly tasks: readonly Carried[] } | { readonly finding: Finding }> {
+): Promise<{ readonly tasks: readonly OpenTask[] } | { readonly finding: Finding }> {
   const lines = await readPart(pace, parts[part] as string);
-  if (typeof lines !== "string") return { tasks: lines.flatMap((line) => readCarried(line) ?? []) };
+  if (typeof lines !== "string") return { tasks: lines.flatMap((line) => readOpenTask(line) ?? []) };
   const detail = `${lines}: of the tasks in it nobody can say whether they are there still`;
   return { finding: { kind: "books_altered", subject: `open tasks ${part + 1}`, agent: "", detail } };
 }
@@ -120,7 +123,7 @@ export async function closeOpen(pace: Pace, account: Account): Promise<OpenTasks
     if (typeof lines === "string") continue;
     const hashes = empty();
     for (const line of lines) {
-      const task = readCarried(line);
+      const task = readOpenTask(line);
       if (!task || task.state === "completed" || task.state === "cancelled") continue;
       const { piece, hash } = pieceOf(task.id);
       hashes[piece]?.push(hash + task.stamp.toString(36));

@@ -5,19 +5,19 @@ import type { Finding } from "../findings/findings.ts";
 import {
   FORMATS,
   type Format,
-  type Ledger,
   LIST,
   type Listed,
   lastReconciled,
   ledgerFrom,
   NO_LEDGER,
+  type ReportList,
   textName,
 } from "./reports.ts";
 import { readText } from "./texts.ts";
 
 /** What reconciliation remembers, as it was left; and what is wrong with it. */
 export interface Remembered {
-  readonly ledger: Ledger;
+  readonly ledger: ReportList;
   /** What a write of it must have seen. */
   readonly revision?: string;
   readonly findings: readonly Finding[];
@@ -52,7 +52,7 @@ export async function remember(deps: Deps): Promise<Remembered> {
 async function problemOf(
   { sealer }: Deps,
   text: string | undefined,
-  ledger: Ledger | undefined,
+  ledger: ReportList | undefined,
   reconciledAt: number | undefined,
 ): Promise<string | undefined> {
   if (text === undefined) return reconciledAt === undefined ? undefined : "it is gone";
@@ -70,7 +70,7 @@ async function problemOf(
 
 const iso = (at: number) => new Date(at).toISOString();
 
-function textOf({ seal: _, ...ledger }: Ledger): string {
+function textOf({ seal: _, ...ledger }: ReportList): string {
   return textToSeal(LIST, ledger);
 }
 
@@ -78,10 +78,10 @@ function textOf({ seal: _, ...ledger }: Ledger): string {
 export const textToSeal = (name: string, record: object) => recordText(name, JSON.stringify(record));
 
 /** As it is to be written; its copy is stored first. */
-export async function sealedLedger(
+export async function sealedReportList(
   { sealer, store }: Deps,
-  ledger: Ledger,
-): Promise<{ ledger: Ledger; text: string }> {
+  ledger: ReportList,
+): Promise<{ ledger: ReportList; text: string }> {
   const copy = `ledger-${uniqueToken()}`;
   const unsealed = { ...ledger, copy };
   const whole = { ...unsealed, seal: await sealer.seal(textOf(unsealed)) };
@@ -94,7 +94,7 @@ export async function sealedLedger(
 const LOOKED_AT = 12;
 
 /** Reports that were removed or changed since they were written. */
-export async function reportFindings({ store }: Deps, { reports }: Ledger): Promise<Finding[]> {
+export async function reportFindings({ store }: Deps, { reports }: ReportList): Promise<Finding[]> {
   const looks = reports.slice(0, LOOKED_AT).map(async (listed): Promise<Finding[]> => {
     const whys = FORMATS.map(async (format) => {
       const why = await whyAltered(listed, format, await readText(store, textName(listed, format)));

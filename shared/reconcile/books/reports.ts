@@ -8,7 +8,7 @@ export const FORMATS = ["html", "md", "json"] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** How far a queue was explained the last time. */
-export interface Mark {
+export interface QueueMark {
   readonly createdAt: number;
   readonly consumerCreatedAt: number;
   readonly upTo: number;
@@ -51,14 +51,14 @@ export const levelOf = ({ level, ok }: Pick<Listed, "level" | "ok">): Level =>
  * All reports and how far they explain every queue: one record, so that a checkpoint moves in the very write that makes
  * its report one of the list.
  */
-export interface Ledger {
+export interface ReportList {
   readonly reports: readonly Listed[];
   /** When the last reconciliation was made. */
   readonly at?: number;
   readonly lastRun?: string;
   /** All counters then: the next report says what was added. */
   readonly counts?: Readonly<Record<string, number>>;
-  readonly marks: Readonly<Record<string, Mark>>;
+  readonly marks: Readonly<Record<string, QueueMark>>;
   /** Since when the server's words were captured then. */
   readonly advisoriesSince?: number | undefined;
   /** Texts that are needed no more: removed after the write, or by the next one. */
@@ -95,18 +95,18 @@ export interface Past {
 
 export const LIST = "reports";
 
-export const NO_LEDGER: Ledger = { reports: [], marks: {} };
+export const NO_LEDGER: ReportList = { reports: [], marks: {} };
 
 /** For those who show reports. `remembered.ts` says whether it is as it was left. */
-export async function readLedger(store: Pick<TaskStore, "getRecord">): Promise<Ledger> {
+export async function readReportList(store: Pick<TaskStore, "getRecord">): Promise<ReportList> {
   const record = await store.getRecord(LIST);
   return (record && ledgerFrom(record.text)) ?? NO_LEDGER;
 }
 
 /** Undefined where it is none. */
-export function ledgerFrom(text: string): Ledger | undefined {
+export function ledgerFrom(text: string): ReportList | undefined {
   try {
-    const ledger = JSON.parse(text) as Ledger | null;
+    const ledger = JSON.parse(text) as ReportList | null;
     return Array.isArray(ledger?.reports) && typeof ledger.marks === "object" ? ledger : undefined;
   } catch {
     return undefined;
@@ -137,7 +137,7 @@ export async function reconciledAt(store: Pick<TaskStore, "getRecord">): Promise
  */
 export async function oldTexts(
   store: TaskStore,
-  before: Ledger,
+  before: ReportList,
   next: readonly Listed[],
 ): Promise<readonly string[]> {
   const texts = (reports: readonly Listed[]) =>
@@ -156,8 +156,8 @@ export async function oldTexts(
  */
 export async function tidyReports(
   store: TaskStore,
-  { at = 0, old = [], copy, open, reports }: Ledger,
-  before: Ledger,
+  { at = 0, old = [], copy, open, reports }: ReportList,
+  before: ReportList,
 ): Promise<void> {
   const last = await store.getRecord(RECONCILED);
   // A slow one comes behind a newer one, which has tidied already: what that one said of itself stays.
@@ -185,7 +185,7 @@ export const openPrefix = (run: string) => `open-${run}-`;
 
 /** Newest first. */
 export async function listReports(store: Pick<TaskStore, "getRecord">): Promise<readonly Listed[]> {
-  return (await readLedger(store)).reports;
+  return (await readReportList(store)).reports;
 }
 
 /** The newest week's without a name. */

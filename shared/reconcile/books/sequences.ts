@@ -95,7 +95,7 @@ export class SequenceBook {
    * A document has settled it. False when another document had. A conflict is settled by two: by the task that it is no
    * message of, and by the letter that keeps it; the task's word counts.
    */
-  settle(seq: number, as: SettledAs, owner: string): boolean {
+  explain(seq: number, as: SettledAs, owner: string): boolean {
     const place = this.#place(seq);
     this.#older.delete(seq);
     if (place === undefined) return true;

@@ -54,7 +54,7 @@ export interface Tally {
   readonly writes: number;
 }
 
-/** One that is being counted. */
+/** A tally while it is being counted. */
 export type Counting = { -readonly [Key in keyof Tally]: Writable<Tally[Key]> };
 type Writable<T> = T extends object ? { -readonly [Key in keyof T]: T[Key] } : T;
 

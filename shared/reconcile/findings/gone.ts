@@ -15,7 +15,7 @@ export async function goneFindings(deps: Deps, account: Account): Promise<Findin
   return [...streams, ...agents, ...advisoriesGone(deps, account)];
 }
 
-/** One that was drained before it was deleted has nothing open, and no task names it. */
+/** A stream that was drained before it was deleted has nothing open, and no task names it. */
 function streamsGone(deps: Deps, account: Account, there: ReadonlySet<string>): Finding[] {
   const { plan, books, elsewhere } = account;
   const names = new Set([...(plan.gone ?? []).map(({ stream }) => stream), ...Object.keys(elsewhere)]);

@@ -76,7 +76,7 @@ function givenTwice({ twice }: Account, { queue, stream }: PlannedQueue): Findin
   return [{ kind: "stream_rewound", subject: stream, agent, detail }];
 }
 
-interface Found {
+interface FoundQueue {
   readonly kind: FindingName;
   readonly detail: string;
   /** The field that it is about. */
@@ -89,7 +89,7 @@ function isLeftLane({ settings, lanesOf }: Deps, { agent, lane, generation }: Qu
 }
 
 /** Queues that are not among those that are published to now. */
-function placeFindings(deps: Deps, { queue, info: { messages } }: PlannedQueue): Found[] {
+function placeFindings(deps: Deps, { queue, info: { messages } }: PlannedQueue): FoundQueue[] {
   const { generation } = deps.settings;
   const said = `${messages} messages are left in generation ${queue.generation}`;
   if (queue.generation > generation)
@@ -106,7 +106,7 @@ function placeFindings(deps: Deps, { queue, info: { messages } }: PlannedQueue):
 }
 
 /** How its stream and consumer are defined. Of one that is empty and gets no more it does not matter. */
-function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): Found[] {
+function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): FoundQueue[] {
   const isRetired = queue.generation < deps.settings.generation || isLeftLane(deps, queue);
   if (isRetired && info.messages === 0) return [];
   const { consumer } = info;
@@ -119,7 +119,7 @@ function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): 
     ...(pausedUntil !== undefined
       ? [{ kind: "consumer_paused", detail: `until ${iso(pausedUntil)}` } as const]
       : []),
-    ...differencesOf(info).map(({ field, is, should, isUnsafe }): Found => {
+    ...differencesOf(info).map(({ field, is, should, isUnsafe }): FoundQueue => {
       const kind = field === "pawl-store" ? "stores_differ" : isUnsafe ? "queue_unsafe" : "queue_differs";
       const { cost } = queueFields[field];
       return { kind, what: field, detail: `${field} is ${is} and should be ${should}. ${cost}` };

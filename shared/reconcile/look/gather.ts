@@ -12,8 +12,8 @@ import { pageHash, pageName } from "../../task/settled.ts";
 import { readSettled } from "../../task/shape.ts";
 import { isFinal } from "../../task/table.ts";
 import type { Account } from "../account.ts";
-import { type Carried, stampHash } from "../books/carried.ts";
 import { evidence, isAccepted } from "../books/evidence.ts";
+import { type OpenTask, stampHash } from "../books/open-task.ts";
 import type { Finding, FindingName } from "../findings/findings.ts";
 import { askAgain, type Pace } from "../pace.ts";
 import { examineJournal, isOverdue } from "./examine.ts";
@@ -142,7 +142,7 @@ export function gathering(pace: Pace, account: Account) {
   };
 
   /** `before`: as the last report left it. What has not changed since has the journal that it had. */
-  return async (found: FoundTask, before: Carried | undefined): Promise<Gathered> => {
+  return async (found: FoundTask, before: OpenTask | undefined): Promise<Gathered> => {
     const { task } = found;
     // What was altered is not believed beyond what it settled: that its sequences are not named as well.
     if (found.altered) return { found, settlements: task.settled, entries: [], findings: [] };

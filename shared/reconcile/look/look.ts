@@ -6,8 +6,8 @@ import type { Settlement, Task } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
 import type { Account } from "../account.ts";
 import { isRewound } from "../books/books.ts";
-import { type Carried, type CarriedIndex, stampHash, UNKNOWN } from "../books/carried.ts";
 import { isAccepted, isIn } from "../books/evidence.ts";
+import { type OpenTask, type OpenTaskIndex, stampHash, UNKNOWN } from "../books/open-task.ts";
 import { countedBefore, leaveAsBefore, leaveOpen } from "../books/open-tasks.ts";
 import { countedOf } from "../figures/counted.ts";
 import { type Counting, NO_TALLY } from "../figures/tally.ts";
@@ -34,7 +34,7 @@ const MOST_TWICE = 1_000;
  * it was changed, or in a page that was cut off, before or after the reconciliation was gone on with: it is neither left
  * out nor counted twice. What a document says is taken over in one go, after everything about it was read.
  */
-export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex | undefined): Looking {
+export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskIndex | undefined): Looking {
   const { deps } = pace;
   const { plan, books, seen } = account;
   const horizon = redeliveryHorizon(deps.settings);
@@ -58,7 +58,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const isWhole = openBefore !== undefined && openBefore.count === plan.open?.count;
 
   /** As the last report left it. A dead letter whose time is over may be gone, and its id another task's. */
-  const beforeOf = (id: string): Carried | undefined => {
+  const beforeOf = (id: string): OpenTask | undefined => {
     const before = openBefore?.get(id);
     const isOver = before !== undefined && before.expiresAt !== 0 && before.expiresAt <= plan.at;
     return isOver ? undefined : before;
@@ -95,7 +95,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
       const isAgain = before === undefined && outcome !== "lost" && wasExplained(entry);
       if (isTrue && isAgain && entry.at > plan.from + CLOCKS_AT_WORST && account.twice.length < MOST_TWICE)
         account.twice.push({ stream: queue, seq, task: task.id });
-      if (book.settle(seq, outcome, task.id) || !isTrue) continue;
+      if (book.explain(seq, outcome, task.id) || !isTrue) continue;
       // What could not be the task's is settled in its document, and kept in a letter of its own.
       if (outcome === "conflict" || before === "conflict" || task.id.startsWith("stray-")) continue;
       if (account.twice.length < MOST_TWICE) account.twice.push({ stream: queue, seq, task: task.id });
@@ -114,7 +114,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   };
 
   /** What shows that it was further already. */
-  const whyBack = (task: Task, settlements: readonly Settlement[], before?: Carried): string | undefined => {
+  const whyBack = (task: Task, settlements: readonly Settlement[], before?: OpenTask): string | undefined => {
     if (isAccepted(task, plan.from)) return undefined;
     if (before) return setBack(task, before);
     if (!isWhole || isFinal(task) || openBefore?.get(task.id)?.stamp === UNKNOWN) return undefined;
@@ -126,7 +126,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
   const basisOf = (
     task: Task,
     settlements: readonly Settlement[],
-    before?: Carried,
+    before?: OpenTask,
   ): CountedBefore | undefined => {
     if (before) return countedBefore(before);
     if (plan.isBack) return task.createdAt > plan.from && task.createdAt <= plan.at ? "new" : "history";
@@ -239,12 +239,12 @@ export function lookingAt(pace: Pace, account: Account, openBefore: CarriedIndex
 }
 
 /** Nobody knows what it is: restored or removed, it is no finding of the next report. */
-function unknown(id: string, at: number): Carried {
+function unknown(id: string, at: number): OpenTask {
   return { id, agent: "-", state: "failed", stamp: UNKNOWN, expiresAt: at, numbers: [] };
 }
 
 /** As the last report left it, it had been written later than this document. */
-function setBack(task: Task, { stamp, ...before }: Carried): string | undefined {
+function setBack(task: Task, { stamp, ...before }: OpenTask): string | undefined {
   if (stampHash(task.stamp) === stamp) return undefined;
   const [writes, had] = [countedOf(task).writes, countedBefore({ stamp, ...before }).writes];
   if (writes < had) return `it was written ${writes} times, and ${had} times at the last report`;

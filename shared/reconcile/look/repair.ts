@@ -39,7 +39,7 @@ export async function lagSince(
       const entry = settled.find(({ queue, seq }) => queue === stream && seq === explained[i + j]?.seq);
       if (!entry) continue;
       noteLag(pace, account, id, entry);
-      account.books.get(stream)?.settle(entry.seq, entry.outcome, id);
+      account.books.get(stream)?.explain(entry.seq, entry.outcome, id);
     }
     i += Math.max(1, answers.length);
   }

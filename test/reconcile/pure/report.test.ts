@@ -54,7 +54,7 @@ describe("sequences", () => {
       fc.property(seqs, seqs, fc.integer({ min: 0, max: 20 }), (settled, present, after) => {
         const book = new SequenceBook({ after, upTo: 50, open: after > 4 ? [[2, 3]] : [] });
         for (const seq of present) book.present(seq, "queued");
-        for (const seq of settled) expect(book.settle(seq, "completed", `task ${seq}`)).toBe(true);
+        for (const seq of settled) expect(book.explain(seq, "completed", `task ${seq}`)).toBe(true);
         const all = Array.from({ length: 50 }, (_, i) => i + 1).filter(
           (seq) => seq > after || (after > 4 && (seq === 2 || seq === 3)),
         );
@@ -70,9 +70,9 @@ describe("sequences", () => {
   });
   test("a sequence that two tasks settle is noticed, whichever comes first", () => {
     const book = new SequenceBook({ after: 0, upTo: 2, open: [] });
-    expect(book.settle(1, "completed", "a")).toBe(true);
-    expect(book.settle(1, "completed", "a")).toBe(true);
-    expect(book.settle(1, "duplicate", "b")).toBe(false);
+    expect(book.explain(1, "completed", "a")).toBe(true);
+    expect(book.explain(1, "completed", "a")).toBe(true);
+    expect(book.explain(1, "duplicate", "b")).toBe(false);
     expect(book.counts().completed).toBe(1);
   });
   test("ranges are shown shortly", () => {

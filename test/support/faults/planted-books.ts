@@ -1,8 +1,8 @@
 import {
-  type Ledger,
   LIST,
   type Listed,
-  readLedger,
+  type ReportList,
+  readReportList,
   textName,
 } from "../../../shared/reconcile/books/reports.ts";
 import { reconciled } from "../reconciling.ts";
@@ -18,7 +18,7 @@ async function put(s: Stage, name: string, text: string): Promise<void> {
 }
 
 const ledgerText = async ({ b }: Stage) => (await b.deps.store.getRecord(LIST))?.text ?? "";
-const ledgerOf = (s: Stage): Promise<Ledger> => readLedger(s.b.deps.store);
+const ledgerOf = (s: Stage): Promise<ReportList> => readReportList(s.b.deps.store);
 
 const LEDGER = "books_altered list of reports";
 

@@ -7,23 +7,23 @@ const SENT_WITHIN = 3_000;
 /** A function that was called looks at its whole queue: to call it for each message would only cost. */
 const PAUSE = 3_000;
 
-export interface Waker {
+export interface Triggers {
   /**
    * Tells an agent's function that there is something in its queue: at once, and then no more often than every few
    * seconds, the last time after the last message. A lost call costs a minute: its cron comes anyway.
    */
-  wake(agent: string): void;
+  trigger(agent: string): void;
   /** Sends what is still owed, for those whose timers may not fire any more. */
   hurry(): void;
   /** Nothing is owed, and every call is under way, or given up. */
   done(): Promise<void>;
 }
 
-export function waker(
+export function triggers(
   { wakeUrl, runSecret }: Pick<Config, "wakeUrl" | "runSecret">,
   log: Log,
   pause = PAUSE,
-): Waker {
+): Triggers {
   const calls = new Set<Promise<void>>();
   /** Agents that were called a moment ago, and whether there was something since. */
   const pauses = new Map<string, { owed: boolean; readonly over: ReturnType<typeof setTimeout> }>();
@@ -59,7 +59,7 @@ export function waker(
     for (const [agent, { owed }] of [...pauses]) if (owed) resume(agent);
   };
   return {
-    wake: (agent) => {
+    trigger: (agent) => {
       if (wakeUrl === undefined || runSecret === undefined) return;
       const called = pauses.get(agent);
       if (called) called.owed = true;

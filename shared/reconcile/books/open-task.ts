@@ -9,7 +9,7 @@ export type Numbers = readonly number[];
  * A task that a report left open: not over, or a dead letter, which somebody may redrive. The next report counts from
  * here on, and misses it where it is gone.
  */
-export interface Carried {
+export interface OpenTask {
   readonly id: string;
   readonly agent: string;
   readonly state: State;
@@ -25,21 +25,21 @@ export const UNKNOWN = 0;
 
 export const stampHash = (stamp: string) => mixed(stamp, 0x1234567) || 1;
 
-export function carriedOf(task: Task, numbers: Numbers): Carried {
+export function openTaskOf(task: Task, numbers: Numbers): OpenTask {
   const { id, agent, state } = task;
   const expiresAt = "expiresAt" in task ? task.expiresAt : 0;
   return { id, agent, state, stamp: stampHash(task.stamp), expiresAt, numbers };
 }
 
 /** One line of text each: its id first, then what is not 0 at the end of its numbers. */
-export function carriedLine({ id, agent, state, stamp, expiresAt, numbers }: Carried): string {
+export function openTaskLine({ id, agent, state, stamp, expiresAt, numbers }: OpenTask): string {
   const last = numbers.findLastIndex((one) => one !== 0);
   const words = [states.indexOf(state), stamp, expiresAt, ...numbers.slice(0, last + 1)];
   return `${id} ${agent} ${words.map((one) => one.toString(36)).join(" ")}`;
 }
 
 /** Undefined where it is no such line. */
-export function readCarried(line: string): Carried | undefined {
+export function readOpenTask(line: string): OpenTask | undefined {
   const [id = "", agent = "", ...words] = line.split(" ");
   const [state = -1, stamp = 0, expiresAt = 0, ...numbers] = words.map((word) => Number.parseInt(word, 36));
   const known = states[state];
@@ -54,7 +54,7 @@ const CHUNK = 1 << 20;
  * All tasks that the last report left open, by id: a hash of 64 bits, and the rest of their lines as bytes. About 65
  * bytes each, so that a million of them fit a small function.
  */
-export class CarriedIndex {
+export class OpenTaskIndex {
   /** Of each slot: two halves of the hash, and where its bytes begin. The second half of a free one is 0. */
   readonly #slots: Uint32Array;
   readonly #last: number;
@@ -95,13 +95,13 @@ export class CarriedIndex {
     this.#count++;
   }
 
-  get(id: string): Carried | undefined {
+  get(id: string): OpenTask | undefined {
     const at = this.#find(id);
     if (this.#slots[at + 1] === 0) return undefined;
     const from = this.#slots[at + 2] as number;
     const chunk = this.#chunks[Math.floor(from / CHUNK)] as Uint8Array;
     const rest = chunk.subarray(from % CHUNK, chunk.indexOf(NEWLINE, from % CHUNK));
-    return readCarried(`${id} ${new TextDecoder().decode(rest)}`);
+    return readOpenTask(`${id} ${new TextDecoder().decode(rest)}`);
   }
 
   #find(id: string): number {

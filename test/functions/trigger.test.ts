@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waker } from "../../functions/wiring/wake.ts";
+import { triggers } from "../../functions/wiring/trigger.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
@@ -23,27 +23,27 @@ async function counting(onCall: () => Promise<void> = async () => {}) {
 
 test("an agent is woken at once, and once more after a pause for all that came meanwhile", async () => {
   await using functions = await counting();
-  const { wake, done } = waker(functions.config, () => {}, 300);
-  for (let i = 0; i < 5_000; i++) for (const agent of ["a", "b"]) wake(agent);
+  const { trigger, done } = triggers(functions.config, () => {}, 300);
+  for (let i = 0; i < 5_000; i++) for (const agent of ["a", "b"]) trigger(agent);
   await until("both were called again", async () => functions.calls.length === 4);
   expect(functions.calls.toSorted()).toEqual(["a", "a", "b", "b"]);
   await done();
   expect(functions.calls).toHaveLength(4);
-  wake("a");
+  trigger("a");
   await done();
   expect(functions.calls).toHaveLength(5);
 });
 
 test("one that was woken once is not called again for nothing", async () => {
   await using functions = await counting();
-  const { wake, hurry, done } = waker(functions.config, () => {}, 60_000);
-  wake("a");
+  const { trigger, hurry, done } = triggers(functions.config, () => {}, 60_000);
+  trigger("a");
   hurry();
   await done();
   expect(functions.calls).toEqual(["a"]);
   // What is owed is sent by whoever can't wait for the pause to end.
-  wake("a");
-  wake("a");
+  trigger("a");
+  trigger("a");
   hurry();
   await until("it is sent", async () => functions.calls.length === 3);
   await done();

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  type Carried,
-  CarriedIndex,
-  carriedLine,
+  type OpenTask,
+  OpenTaskIndex,
+  openTaskLine,
   pieces,
-  readCarried,
-} from "../../../shared/reconcile/books/carried.ts";
+  readOpenTask,
+} from "../../../shared/reconcile/books/open-task.ts";
 import { states } from "../../../shared/task/table.ts";
 
-const carried: fc.Arbitrary<Carried> = fc.record({
+const carried: fc.Arbitrary<OpenTask> = fc.record({
   id: fc.stringMatching(/^[A-Za-z0-9_-]{1,128}$/),
   agent: fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/),
   state: fc.constantFrom(...states),
@@ -19,7 +19,7 @@ const carried: fc.Arbitrary<Carried> = fc.record({
 });
 
 /** Without what a line leaves out. */
-const trimmed = ({ numbers, ...rest }: Carried) => ({
+const trimmed = ({ numbers, ...rest }: OpenTask) => ({
   ...rest,
   numbers: numbers.slice(0, numbers.findLastIndex((one) => one !== 0) + 1),
 });
@@ -27,11 +27,11 @@ const trimmed = ({ numbers, ...rest }: Carried) => ({
 test("a line says all of it, and the index finds it by its id alone", () => {
   fc.assert(
     fc.property(fc.uniqueArray(carried, { selector: ({ id }) => id, maxLength: 60 }), (all) => {
-      const index = new CarriedIndex("seed", all.length);
-      for (const one of all) index.add(carriedLine(one));
+      const index = new OpenTaskIndex("seed", all.length);
+      for (const one of all) index.add(openTaskLine(one));
       expect(index.count).toBe(all.length);
       for (const one of all) {
-        expect(readCarried(carriedLine(one))).toEqual(trimmed(one));
+        expect(readOpenTask(openTaskLine(one))).toEqual(trimmed(one));
         expect(index.get(one.id)).toEqual(trimmed(one));
         expect(index.get(`${one.id}x`.slice(-128))?.id).not.toBe(one.id);
       }
@@ -41,15 +41,15 @@ test("a line says all of it, and the index finds it by its id alone", () => {
 
 test("what is no line is none", () => {
   for (const line of ["", "a", "a b", "a b z", "a b 0 ? 0", " b 0 0 0"])
-    expect(readCarried(line)).toBeUndefined();
+    expect(readOpenTask(line)).toBeUndefined();
 });
 
 test("100,000 take less than 70 bytes each, are all found, and no other is", () => {
   const before = process.memoryUsage().arrayBuffers;
-  const index = new CarriedIndex("seed", 100_000);
+  const index = new OpenTaskIndex("seed", 100_000);
   const ids = Array.from({ length: 100_000 }, () => crypto.randomUUID());
   for (const id of ids)
-    index.add(carriedLine({ id, agent: "a", state: "waiting", stamp: 7, expiresAt: 0, numbers: [1, 0, 2] }));
+    index.add(openTaskLine({ id, agent: "a", state: "waiting", stamp: 7, expiresAt: 0, numbers: [1, 0, 2] }));
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(70 * ids.length);
   expect(ids.every((id) => index.get(id)?.id === id)).toBe(true);
   expect(Array.from({ length: 100_000 }, () => crypto.randomUUID()).some((id) => index.get(id))).toBe(false);
