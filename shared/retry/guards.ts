@@ -20,7 +20,7 @@ interface Held {
 }
 
 /** The guard of a runner with a message in its hands. While the store is away, or refuses, the message is held. */
-export function holding(lease: Held, stop?: AbortSignal): Guard {
+export function whileHeld(lease: Held, stop?: AbortSignal): Guard {
   const guard = () => {
     lease.check();
     stop?.throwIfAborted();
@@ -34,7 +34,7 @@ export function holding(lease: Held, stop?: AbortSignal): Guard {
  */
 export function beforeClaim(deps: Deps, lease: Held, stop: AbortSignal): Guard {
   const { leaseTime } = timing(deps.settings);
-  const check = holding(lease, stop);
+  const check = whileHeld(lease, stop);
   let since: number | undefined;
   let isAnswered = true;
   const guard = () => {

@@ -6,7 +6,7 @@ import { countSpent, journalReached } from "../journal/journal.ts";
 import { type Deps, expiryOf, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
 import { create, readThrough, update, type Written } from "../retry/guarded-write.ts";
-import { beforeClaim, type Guard, holding } from "../retry/guards.ts";
+import { beforeClaim, type Guard, whileHeld } from "../retry/guards.ts";
 import { pause } from "../retry/retry.ts";
 import { taskText } from "../seal/seal.ts";
 import { timing } from "../settings/settings.ts";
@@ -204,7 +204,7 @@ export async function waitForPredecessor(execution: Holding): Promise<Holding> {
       deps,
       held,
       (there, own) => (isMine(there, task.token) ? apply(there, start, own) : undefined),
-      holding(lease, stop),
+      whileHeld(lease, stop),
     );
     return { ...execution, held: mine(begun, task.token) };
   } catch (error) {

@@ -3,7 +3,7 @@ import { isPawlError, messageOf } from "../errors/errors.ts";
 import { countSpent } from "../journal/journal.ts";
 import { type Deps, expiryOf } from "../ports/deps.ts";
 import { update } from "../retry/guarded-write.ts";
-import { holding } from "../retry/guards.ts";
+import { whileHeld } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { WAIT_OVER } from "../task/ends.ts";
@@ -32,7 +32,7 @@ export async function record(execution: Holding, { outcome, journal }: Ran): Pro
         if (isAnswered(task, outcome)) ending = answered(deps, outcome);
         return apply({ ...task, ...journal }, (ending as Conclusion).event, own);
       },
-      holding(lease),
+      whileHeld(lease),
     );
   const written = await write().catch((error: unknown) => {
     // Signals and history took the room: the work is done, and its dead letter says so.

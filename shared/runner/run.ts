@@ -7,7 +7,7 @@ import type { Suspension } from "../handler/suspension.ts";
 import { doubtful, resolutionName } from "../journal/entries.ts";
 import { type Journal, journalReached, openJournal } from "../journal/journal.ts";
 import type { Deps } from "../ports/deps.ts";
-import { holding } from "../retry/guards.ts";
+import { whileHeld } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import { byteLength, type JsonObject, plainJson } from "../values/json.ts";
@@ -53,7 +53,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
     if (!isHeld(lease)) return { outcome: { kind: "abandoned" }, journal: before };
     if (stop.aborted) return { outcome: { kind: "handOff", ended: true }, journal: before };
     const signal = watchful(abort.signal, lease);
-    const guard = holding(lease);
+    const guard = whileHeld(lease);
     const journal = await openJournal(deps, task, agent.version, guard);
     await heedWitnesses(deps, task, journal, guard);
     const opened = done(journal);
@@ -105,7 +105,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
 async function unopened({ deps, held: { task }, lease }: Holding): Promise<Ran["journal"]> {
   const before = journalOf(task);
   if (task.fresh) return before;
-  return journalReached(deps, task, holding(lease)).catch(() => before);
+  return journalReached(deps, task, whileHeld(lease)).catch(() => before);
 }
 
 /** How much of it need never be done again. */

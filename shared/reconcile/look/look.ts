@@ -83,7 +83,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
   };
 
   /** Writes down what became of the sequences that carried it. `isTrue`: its document is as Pawl wrote it. */
-  const settle = (task: Task, settlements: readonly Settlement[], isTrue = true): void => {
+  const takeSettlements = (task: Task, settlements: readonly Settlement[], isTrue = true): void => {
     for (const entry of settlements) {
       const { queue, seq, outcome } = entry;
       const book = books.get(queue);
@@ -143,7 +143,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
 
   const takeAltered = (key: string, task: Task, why: string): void => {
     take([{ kind: "altered", subject: key, agent: task.agent, detail: why }]);
-    settle(task, task.settled, false);
+    takeSettlements(task, task.settled, false);
     seen.add(key);
     const before = beforeOf(key);
     // It is there, and not missed the next time. One that was over is not made open by what somebody wrote.
@@ -167,7 +167,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
       : whyBack(task, settlements, before);
     const isBack = back !== undefined || findings.some(({ kind }) => kind === "rolled_back");
     const own = examine(task, plan.at, horizon, plan.since);
-    settle(task, settlements);
+    takeSettlements(task, settlements);
     take([
       ...findings.filter(({ kind }) => !isBack || kind !== "orphan"),
       ...(back === undefined ? [] : [findingOf("rolled_back", task, back)]),
@@ -227,7 +227,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
         if (isKnown(one.key)) continue;
         takeAltered(one.key, one.task, why);
         looked++;
-      } else if (isKnownTask(one.task)) settle(one.task, one.task.settled);
+      } else if (isKnownTask(one.task)) takeSettlements(one.task, one.task.settled);
       else fresh.push(one);
     }
     const gathered = await Promise.all(fresh.map((one) => gather(one, beforeOf(one.task.id))));
