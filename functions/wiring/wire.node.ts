@@ -117,7 +117,7 @@ async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<
       const credentials = emulatorHost ? undefined : await readKey(config);
       const identity = emulatorHost ? { emulatorHost } : credentials && { credentials };
       const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
-      // Its first request blocks this process for as long as a lease may last: before there is one.
+      // The client's first request blocks this process for as long as a lease may last: before there is one.
       await store.get("warm-up").catch(() => undefined);
       return store;
     }

@@ -28,7 +28,7 @@ async function acceptDocument(deps: Deps, id: string, { task, revision }: Stored
       `The document under ${id} is that of task ${task.id}: it can't be accepted here. Put it back under its own id, and restore ${id} from a backup`,
     );
   const note = "changed by another hand, and accepted as it is";
-  // Its messages are told by their input from those of other work.
+  // A task's messages are told by their input from those of other work.
   const accepted = { ...task, inputHash: await hashInput(task.input) };
   const written = await deps.store.replace(apply(accepted, { type: "accept", note }, mark(deps)), revision);
   if (written.kind === "refused") throw moved(id);

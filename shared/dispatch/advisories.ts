@@ -81,7 +81,7 @@ async function explain(deps: Deps, queue: Queue, message: KeptMessage, advisory:
   }
 }
 
-/** Its task failed with it, if it was its carrier. False while somebody still holds it. */
+/** Fails the task with its message, if that was its carrier. False while somebody still holds the task. */
 async function failCarried(
   deps: Deps,
   arrived: Arrived,

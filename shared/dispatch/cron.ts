@@ -20,7 +20,7 @@ export async function submitTicks(
   const now = deps.clock.now();
   const record = await deps.store.getRecord(RECORD);
   const before = record ? (JSON.parse(record.text) as Ticks) : {};
-  // Those of other agents stay: a dispatcher of another version may know them.
+  // Ticks of other agents stay: a dispatcher of another version may know those agents.
   const ticks: Ticks = { ...before };
   let submitted = 0;
   for (const { name: agent, lanes, schedule } of all) {

@@ -137,7 +137,7 @@ export async function cancel(deps: Deps, id: string): Promise<Task> {
   }
 }
 
-/** Its next holder finds the request before it starts anything. */
+/** The task with a request to cancel it: the next holder finds the request before it starts anything. */
 function asked(deps: Deps, task: Task, mark: Mark): Task {
   const asking = apply(task, { type: "requestCancel" }, mark);
   const queue = streamName(queueOf(deps, task));

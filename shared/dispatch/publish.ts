@@ -79,7 +79,7 @@ export async function publish(
       }
       const isDefinite = !isPawlError(error, "bus_unavailable") && !isPawlError(error, "store_unavailable");
       if (isDefinite && !unknown) {
-        // Its own Msg-Id says that it is the same operation as another task: it must not run.
+        // The submitter's own Msg-Id says that this is the same operation as another task: this one must not run.
         const isRepeat = isOwn && isPawlError(error, "msg_id_taken");
         await takeBack(deps, stored, error, isRepeat ? "dead letter" : patience.retryIn);
       }

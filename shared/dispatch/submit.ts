@@ -26,7 +26,7 @@ export interface Submission {
   /** The task that submits this one, and may wait for it. */
   readonly parent?: string;
   readonly meta?: Meta;
-  /** Its id stands for a caller's key. */
+  /** The task's id stands for a caller's key. */
   readonly byKey?: boolean;
   /** Not before then. */
   readonly at?: Millis;
@@ -104,7 +104,7 @@ async function again(
   }
   const healed = await heal(deps, found, msgId);
   if (!healed) return { id: task.id, kind: "accepted", state: "dispatched" };
-  // It was the key that led here, however far its task has come.
+  // The caller's key led to this task, however far the task has come.
   const stoppedBy = byKey ? "key" : healed;
   deps.meter.count("duplicates_stopped", { agent: task.agent, layer: stoppedBy });
   await count(deps, found, stoppedBy);

@@ -42,7 +42,7 @@ export async function dispatchDue(
   { lanes = 1, dispatchTimeout = ORPHAN_AFTER, most = MOST_A_SWEEP, onDispatched }: SweepLimits = {},
 ): Promise<number> {
   const { frontOf, serverNow } = queueFronts(deps);
-  // By the first of the lanes whose turn has come; each task is then measured by its own.
+  // By the lane that has come furthest; each task is then measured by its own.
   const all = Array.from({ length: lanes }, (_, lane) => frontOf(queueOf(deps, { agent, lane })));
   const front = Math.max(0, ...(await Promise.all(all)));
   // A clock that is ahead, ours or the server's, must start nothing before its time.
@@ -89,7 +89,7 @@ export async function dispatchDue(
     ["dispatched", orphans, async (stored) => dispatched(await restore(deps, stored, isOpen), stored)],
     ["running", orphans, async (stored) => dispatched(await restore(deps, stored, isOpen), stored)],
   ];
-  /** Of those with a message, only the ones whose turn has come cost a look. */
+  /** Of the tasks with a message, only those at the front of their queue cost a look. */
   const isWorth = async ({ task }: Stored) =>
     (task.state !== "dispatched" && task.state !== "running") || (await isAtFront(task));
   let looked = 0;
@@ -189,7 +189,7 @@ async function restore(
   if (task.state !== "dispatched" && task.state !== "running") return false;
   if ((await hasMessage(deps, task)) || !(await isOpen(stored))) return false;
   if (task.state === "dispatched" && task.seq === undefined) {
-    // Its dispatcher died between the write and the publish: the same message, where it was to go, under the same Msg-Id.
+    // The dispatcher died between the write and the publish: the same message, where it was to go, under the same Msg-Id.
     const isSent = await republish(deps, { task, revision });
     if (isSent) deps.meter.count("requeued", { agent: task.agent });
     return isSent;

@@ -65,7 +65,7 @@ async function isDisowned(
   return (await store.getPart(task.id, name)) !== undefined;
 }
 
-/** Of one life of the task's id: a later task of the same id has other notes. */
+/** The name of a note. It is of one life of the task's id: a later task of the same id has other notes. */
 async function noteName({ createdAt }: Task, key: string, tries: number, fence: number): Promise<string> {
   return `unbegun-${(await sha256(`${createdAt}/${key}/${tries}/${fence}`)).slice(0, 40)}`;
 }

@@ -16,7 +16,7 @@ export type Suspension =
       readonly known: number;
       readonly lingers?: boolean;
     }
-  /** Its runner must stop, or has too little time for what comes next. */
+  /** The runner must stop, or has too little time for what comes next. */
   | {
       readonly kind: "handOff";
       readonly ended: boolean;

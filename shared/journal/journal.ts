@@ -278,7 +278,7 @@ async function getPart(deps: Deps, taskId: string, name: string, guard: Guard): 
 
 const partHash = async (text: string) => (await sha256(text)).slice(0, 32);
 
-/** Those of before there were seals have none in their name. */
+/** Parts that were written before there were seals have no hash in their name. */
 function partHashOf(name: string): string | undefined {
   return /^(?:journal|value)-[0-9a-f-]{36}-([0-9a-f]{32})$/.exec(name)?.[1];
 }

@@ -3,7 +3,7 @@ import { type CallKind, type Entry, type Known, known, type Place } from "./entr
 
 export interface Call extends Place {
   readonly known?: Known;
-  /** Its result is about to be given to the handler. */
+  /** The call's result is about to be given to the handler. */
   leave(): void;
 }
 

@@ -94,7 +94,7 @@ export interface KeptMessage extends StoredMessage {
 
 /** The server's word that it gave a message up. */
 export interface Advisory {
-  /** Its own sequence. */
+  /** The sequence of the advisory itself. */
   readonly at: number;
   /** The stream's name, and the message's sequence in it. */
   readonly queue: string;
@@ -136,7 +136,7 @@ export interface Bus {
   advisories(limit: number): Promise<Advisory[]>;
   /** Since when these words are captured; undefined where nothing captures them. */
   advisoriesSince(): Promise<Millis | undefined>;
-  /** It was dealt with. */
+  /** The advisory was dealt with. */
   forgetAdvisory(advisory: Advisory): Promise<void>;
   /** Tells whoever listens that something about a task has changed. Nobody may rely on hearing it. */
   announce(task: { readonly id: string; readonly agent: string }): void;

@@ -17,7 +17,7 @@ export interface StoredHead {
 
 export interface TaskFilter {
   readonly agent?: string;
-  /** Of one of these agents. */
+  /** Tasks of one of these agents. */
   readonly agents?: readonly string[];
   /** Submitted by this owner. */
   readonly owner?: string;
@@ -180,7 +180,7 @@ export interface TaskStore {
    */
   putText(name: string, text: string): Promise<void>;
   getText(name: string): Promise<string | undefined>;
-  /** Those that are written anew meanwhile stay. */
+  /** Texts that are written anew meanwhile stay. */
   removeTexts(isOld: (name: string) => boolean): Promise<void>;
   close(): Promise<void>;
 }

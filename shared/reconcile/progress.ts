@@ -180,7 +180,7 @@ export async function load(deps: Deps, { plan, kept }: Begun): Promise<Account |
   return hash === (await hashOf(text)) ? accountFrom(plan, text, save) : undefined;
 }
 
-/** Its report is listed: nobody has to go on with it. */
+/** Closes the record of a reconciliation whose report is listed: nobody has to go on with it. */
 export async function close(pace: Pace, { run }: Plan): Promise<void> {
   const found = await pace.deps.store.getRecord(PROGRESS);
   const left = found && progressFrom(found.text);

@@ -149,7 +149,7 @@ function missed({ findings, seen }: Account, { id, agent, state }: OpenTask): Ac
   return found(findings, { kind: "vanished", subject: id, agent, detail });
 }
 
-/** One of a list, by its number. */
+/** A page that deals with one entry of a list, by its number. */
 async function one(cursor: string | undefined, work: (at: number) => Promise<boolean>): Promise<Step> {
   const at = Number(cursor ?? 0);
   return (await work(at)) ? { cursor: String(at + 1) } : "over";

@@ -27,7 +27,7 @@ export type HandledAs =
   | "too-short"
   /** The store did not answer for a lease: another runner may reach it. */
   | "store-away"
-  /** Its document is sealed with a key that this function does not have: another one may have it. */
+  /** The task's document is sealed with a key that this function does not have: another function may have it. */
   | "other-key"
   | "abandoned"
   | "left";

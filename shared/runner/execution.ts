@@ -36,6 +36,6 @@ export interface HeldTask extends Stored {
 /** An execution whose task is claimed. */
 export interface Holding extends Execution {
   readonly held: HeldTask;
-  /** It was told to stop while it waited for its turn, and had waited so long, in milliseconds: its handler must not begin. */
+  /** The runner was told to stop while it waited for its predecessor, after so many milliseconds: the handler must not begin. */
   readonly waited?: number;
 }

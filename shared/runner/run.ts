@@ -68,7 +68,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
     const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
     let isFailing = false;
     const handled = execute(agent, context).then(async (end): Promise<Ending> => {
-      // Of one that returned, a call that it forgot to await is not waited for long. One that failed in one branch is
+      // A handler that returned is not waited for long if it forgot to await a call. A handler that failed in one branch is
       // over when its other calls are: what they did is stored first, and those that take longer are told to stop.
       const rest = close();
       if (!rest || (await within(deps, rest, over.signal))) return end;

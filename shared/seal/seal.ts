@@ -1,7 +1,7 @@
 import type { Head } from "../journal/entries.ts";
 import type { Seal, Task } from "../task/document.ts";
 
-/** Its seal; undefined where its last writer made none. */
+/** The seal of a document or journal; undefined where its last writer made none. */
 export function sealIn({ seal, stamp }: Task | Head): Seal | undefined {
   return seal?.stamp === stamp ? seal : undefined;
 }

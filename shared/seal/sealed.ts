@@ -47,7 +47,7 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
       const found = await store.get(id);
       return found && read(found, id);
     },
-    // One that was altered is left to the next report: what asks for many goes on with the others. A page of nothing else
+    // A document that was altered is left to the next report: what asks for many goes on with the others. A page of nothing else
     // would say that there is more, and not from where on.
     due: async (agent, state, { after: first, until }, limit) => {
       for (let after = first; ; ) {

@@ -74,7 +74,7 @@ export function defaultOf<N extends VariableName>(name: N): Value<N> {
   return read(text) as Value<N>;
 }
 
-/** One that is of its form and wrong all the same has a value and a problem. */
+/** A variable that is of its form and wrong all the same has a value and a problem. */
 function valueIn(
   name: string,
   { read, wrong, form, secret }: Variable,

@@ -81,7 +81,7 @@ export function decide<S extends Seen>(
 const MEANWHILE: Partial<Record<State, SurplusAs>> = {
   cancelled: "cancelled",
   failed: "failed",
-  // Its publish was taken back, and it was there after all.
+  // The publish was taken back, and the message was there after all.
   scheduled: "rescheduled",
 };
 

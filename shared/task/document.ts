@@ -15,7 +15,7 @@ export type SettledAs =
   | "in_doubt"
   | "duplicate"
   | "conflict"
-  /** It was gone from its stream, and the task was dispatched again. */
+  /** The message was gone from its stream, and the task was dispatched again. */
   | "lost";
 
 /** What stopped a second publish: the stream's window, the subject still occupied, the document, an API's key. */
@@ -112,7 +112,7 @@ export interface Common {
   readonly epoch: number;
   /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. A holder that died may have written more. */
   readonly journaled: number;
-  /** Its last holder let go, and knew that there is no journal: nobody has to look for one. */
+  /** The last holder let go, and knew that there is no journal: nobody has to look for one. */
   readonly unjournaled?: boolean;
   /** What its model turns cost, and what the journal saved, by the last word of a holder. */
   readonly spent: Cost;

@@ -29,7 +29,7 @@ export type TaskEvent =
       waited?: number;
       /** See the document's. */
       needs?: number;
-      /** Its message has been delivered very often: it gets another one. */
+      /** The message has been delivered very often: the task gets another one. */
       renewed?: boolean;
       note?: string;
     } & Lingering)

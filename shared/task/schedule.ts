@@ -24,7 +24,7 @@ export function cronProblem({ cron, timezone }: Pick<Schedule, "cron" | "timezon
   }
 }
 
-/** Its newest tick up to now. A whole second more, because milliseconds are not looked at. */
+/** A schedule's newest tick up to now. A whole second more, because milliseconds are not looked at. */
 export function lastTick({ cron, timezone }: Schedule, now: Millis): Millis | undefined {
   const [tick] = new Cron(cron, { timezone, paused: true }).previousRuns(1, new Date(now + 1_000));
   return tick?.getTime();

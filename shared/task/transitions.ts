@@ -114,7 +114,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
         started,
         fresh: isKnown === true,
         released: false,
-        // One that has not started can't act: until it does, the lease to wait out is that of the last one that had.
+        // A holder that has not started can't act: until it does, the lease to wait out is that of the last holder that had.
         lease: started ? event.lease : base.lease,
         fence: base.fence + 1,
         executions: base.executions + (started ? 1 : 0),

@@ -75,7 +75,7 @@ const STOP_GRACE = 1_513;
 /** Runs one task of an agent in memory, on the journey's own code, in virtual time. */
 export async function runAgent(agent: Agent, input: JsonObject, options: RunOptions = {}): Promise<AgentRun> {
   const { id = "test" } = options;
-  // Its time-out is measured in real time, of which there is none here.
+  // An agent's time-out is measured in real time, of which there is none here.
   const { timeout: _, ...limits } = agent.limits;
   const tested: Agent = { ...agent, limits };
   const began = Date.UTC(2030, 0, 1);

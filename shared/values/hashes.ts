@@ -52,7 +52,7 @@ export class SeenHashes {
     this.#slots[at + 1] = low;
   }
 
-  /** Its slot, or the free one where it would be. */
+  /** The slot of a hash, or the free one where it would be. */
   #find(high: number, low: number): number {
     const slots = this.#slots;
     const last = slots.length / 2 - 1;

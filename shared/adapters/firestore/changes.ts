@@ -11,9 +11,9 @@ export interface Ordered {
   readTime(what: string): Promise<string>;
   /** All documents, in the order of their names. */
   byName(what: string, limit: number, after?: string): Promise<Answer>;
-  /** Those whose `writtenAt` is later than `from`, in its order. */
+  /** Documents whose `writtenAt` is later than `from`, in its order. */
   byTime(what: string, limit: number, from: string, after?: { at: string; key: string }): Promise<Answer>;
-  /** Those that there are, in any order; undefined where they are too much to be held at once. */
+  /** The documents that there are, in any order; undefined where they are too much to be held at once. */
   many(what: string, ids: readonly string[]): Promise<readonly Read[] | undefined>;
 }
 

@@ -49,7 +49,7 @@ export async function expireTasks(removal: Removal, now: number, limit: number):
   for (let i = 0; i < expired.length; i += AT_ONCE) {
     const some = expired.slice(i, i + AT_ONCE);
     if ((await removal.bury(some)) === "written") buried += some.length;
-    // One of them was redriven, or removed by another sweep: each on its own.
+    // One of the tasks was redriven, or removed by another sweep: each on its own.
     else for (const one of some) if ((await removal.bury([one])) === "written") buried++;
   }
   const marks = await removal.removed(Math.max(limit, AT_ONCE));

@@ -81,7 +81,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
     most = MOST_BYTES,
   ): Promise<Answer> => {
     for (let size = Math.min(limit, fitting); ; size = Math.max(1, Math.floor(size / 8))) {
-      // One is let through, however large.
+      // One document is let through, however large.
       const documents = await query(what, body(size), size === 1 ? undefined : most);
       if (!documents) continue;
       const found = documents.map(readOf);
@@ -176,7 +176,7 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
       },
       many: async (what, ids) => {
         if (ids.length === 0) return [];
-        // One is let through, however large.
+        // One document is let through, however large.
         const answers = await get(
           what,
           { documents: ids.map(taskPath) },

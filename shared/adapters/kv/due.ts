@@ -74,7 +74,7 @@ export function dueIndex(bucket: Bucket) {
       for (const key of keys) {
         const value = found.get(key);
         const there = value && foundAt(taskIdOf(key), value.revision, value.text());
-        // Its entries are kept: somebody may mend it.
+        // The index entries of an unreadable document are kept: somebody may mend it.
         if (there && "unreadable" in there) continue;
         const task = there?.task;
         for (const entry of hints.get(key) ?? []) entry.leadsNowhere = entry.isOld && !leads(entry, task);
@@ -145,6 +145,6 @@ async function tidy(bucket: Bucket, what: string, agent: string, entries: readon
       );
     await bucket.purge(what, dueKey(agent, last.state, "*"), last.revision);
   } catch {
-    // They are still there for the next sweep, and the tasks that were found must not wait for it.
+    // Stale entries are still there for the next sweep, and the tasks that were found must not wait for it.
   }
 }

@@ -60,7 +60,7 @@ export async function openPage(
   const { queue, stream, info } = planned;
   const found = await askAgain(pace, () => pace.deps.bus.survivors(queue, from, PAGE)).catch(
     (error: unknown) => {
-      // It was there when the plan was made: what is not in a document is not explained.
+      // The stream was there when the plan was made: what is not in a document is not explained.
       if (isPawlError(error, "bus_refused")) return [];
       throw error;
     },

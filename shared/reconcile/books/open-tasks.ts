@@ -69,7 +69,7 @@ async function partName(run: string, text: string): Promise<string> {
   return `${openPrefix(run)}${uniqueToken()}-${await hashOf(text)}`;
 }
 
-/** Its lines; or why nobody can read them. */
+/** The lines of a part; or why nobody can read them. */
 export async function readPart({ deps }: Pace, name: string): Promise<readonly string[] | string> {
   const text = await readText(deps.store, name);
   if (text === undefined) return "a part of it is gone";

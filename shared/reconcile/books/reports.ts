@@ -29,7 +29,7 @@ export interface Listed {
   readonly name: string;
   readonly from: number;
   readonly to: number;
-  /** Its first line. */
+  /** The report's first line. */
   readonly verdict: string;
   /** Nothing is broken. */
   readonly ok: boolean;

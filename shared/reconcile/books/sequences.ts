@@ -22,7 +22,7 @@ export type Range = readonly [number, number];
 
 /** The sequences of one queue that a reconciliation has to explain. */
 export interface Period {
-  /** Those after `after` and up to `upTo`… */
+  /** Sequences after `after` and up to `upTo`… */
   readonly after: number;
   readonly upTo: number;
   /** …and older ones that were still open the last time, in order. */

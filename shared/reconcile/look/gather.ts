@@ -27,7 +27,7 @@ export interface Gathered {
   readonly settlements: readonly Settlement[];
   readonly entries: readonly Entry[];
   readonly findings: readonly Finding[];
-  /** Its holder did not answer. */
+  /** The task's holder did not answer. */
   readonly isUnheld?: boolean;
 }
 
@@ -126,7 +126,7 @@ export function gathering(pace: Pace, account: Account) {
     if (!isDue(task)) return NONE;
     const info = infos.get(task.queue);
     const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
-    // Its message is further back in the queue. A running task's is the one that is under way.
+    // The task's message is further back in the queue. A running task's is the one that is under way.
     if (task.state === "dispatched" && isBehind) return NONE;
     const isThere = await askAgain(pace, () => hasMessage(deps, task)).catch((error: unknown) => {
       if (isPawlError(error, "bus_refused")) return false;

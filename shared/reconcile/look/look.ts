@@ -146,12 +146,12 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
     takeSettlements(task, task.settled, false);
     seen.add(key);
     const before = beforeOf(key);
-    // It is there, and not missed the next time. One that was over is not made open by what somebody wrote.
+    // The document is there, and not missed the next time. A task that was over is not made open by what somebody wrote.
     if (before) leaveAsBefore(account, before);
     else if (task.id !== key || isNew(task)) leaveAsBefore(account, unknown(key, plan.at));
   };
 
-  /** It is not over, and no report could have seen its end: put back as it was, it goes on. */
+  /** The task is not over, and no report could have seen its end: put back as it was, it goes on. */
   const isNew = (task: Task) =>
     !isFinal(task) &&
     !task.settled.some(wasExplained) &&
@@ -183,7 +183,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
         at: deps.clock.now(),
       });
     // By what it owns it is known at once only while that is in the document itself.
-    // One that ended just now may yet be told of a duplicate: the next report counts from what was seen here.
+    // A task that ended just now may yet be told of a duplicate: the next report counts from what was seen here.
     const isRecent = task.updatedAt > plan.at - ONE_ENDING;
     const isOpen = !isFinal(task) || task.state === "failed" || isRecent || !settlements.some(isExplained);
     if (isOpen || task.settledPages > 0 || !task.settled.some(isOwner(task.id))) seen.add(task.id);
@@ -197,7 +197,7 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
       const kept = task.expiresAt - Math.max(...task.settled.map(({ at }) => at));
       account.shortestKept = Math.min(account.shortestKept ?? Infinity, kept);
     }
-    // One that was put back is not open again: the next report, and whoever sweeps until then, must know it for what it is.
+    // A task that was put back is not open again: the next report, and whoever sweeps until then, must know it for what it is.
     if (isBack && before) leaveAsBefore(account, before);
     else if (isOpen && !isBack) leaveOpen(account, task, countedOf(task));
     account.tallies[task.agent] ??= structuredClone(NO_TALLY) as Counting;

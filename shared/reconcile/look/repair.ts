@@ -72,7 +72,7 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
   return true;
 }
 
-/** Its stream is gone, and the message with it. */
+/** The stream is gone, and the message with it. */
 function ifGone<T>(answer: T): (error: unknown) => T {
   return (error) => {
     if (isPawlError(error, "bus_refused")) return answer;
