@@ -32,8 +32,8 @@ export async function* follow(
   let lastAt = 0;
   let changed = Promise.withResolvers<void>();
   const stop = deps.bus.listen(() => changed.resolve(), taskId);
-  const wake = () => changed.resolve();
-  signal.addEventListener("abort", wake);
+  const lookNow = () => changed.resolve();
+  signal.addEventListener("abort", lookNow);
   try {
     while (!signal.aborted) {
       changed = Promise.withResolvers<void>();
@@ -75,7 +75,7 @@ export async function* follow(
     }
   } finally {
     stop();
-    signal.removeEventListener("abort", wake);
+    signal.removeEventListener("abort", lookNow);
   }
 }
 
