@@ -1,9 +1,9 @@
 import type { Delivery } from "../ports/bus.ts";
 import type { Deps, Invocation } from "../ports/deps.ts";
-import type { Task } from "../task/document.ts";
+import type { Task, TaskFailure } from "../task/document.ts";
 import { successionWait } from "../task/succession.ts";
 import type { Recorded, Word } from "./ack.ts";
-import type { Execution } from "./execution.ts";
+import type { Holding } from "./execution.ts";
 import type { Ran } from "./outcome.ts";
 
 /** How long a model's turn may take: what an invocation must have left to begin one. */
@@ -12,7 +12,7 @@ const TURN = 300_000;
 const MOST = 2 / 3;
 
 function atMost({ longest }: Invocation, ms: number): number {
-  return Math.min(ms, longest * MOST);
+  return Math.ceil(Math.min(ms, longest * MOST));
 }
 
 /** Cut off in a turn, an invocation leaves an answer that is paid for and lost. Undefined: there is time enough. */
@@ -24,23 +24,32 @@ export function lacksForTurn(invocation: Invocation | undefined): { readonly nee
 
 /**
  * A hand-off with what the next runner has to know. One that got no further in its time asks for more of it, so that
- * invocations that are too short don't pass the task on to each other for ever. One whose message was delivered very
- * often asks for another message: the server counts deliveries, and gives up on the message in the end.
+ * invocations that are too short don't pass the task on to each other for ever; where none has more, the attempt has
+ * failed. One whose message was delivered very often asks for another message: the server counts deliveries, and gives
+ * up on the message in the end.
  */
-export function handedOn({ deps, delivery, agent }: Execution, ran: Ran, had: number): Ran {
+export function handedOn({ deps, delivery, agent, held }: Holding, ran: Ran, had: number): Ran {
   const { outcome, isFurther } = ran;
   const { invocation, settings } = deps;
   if (outcome.kind !== "handOff") return ran;
-  const isStuck = invocation && !isFurther && outcome.needs === undefined && outcome.waited === undefined;
+  const isStuck = invocation && !isFurther && outcome.waited === undefined;
+  const { needs = 0 } = held.task;
+  const asks = isStuck && (outcome.needs ?? atMost(invocation, 2 * Math.max(had, needs)));
+  if (asks && needs >= asks)
+    return { ...ran, outcome: { kind: "retry", error: tooLong(had), ended: outcome.ended } };
   // On a strict lane another message would come behind those that it is to go before.
   const isMany = delivery.deliveries > settings.maxDeliver / 2 && agent.limits.order !== "strict";
   return {
     ...ran,
-    outcome: {
-      ...outcome,
-      ...(isStuck && { needs: Math.ceil(atMost(invocation, 2 * had)) }),
-      ...(isMany && { renewed: true }),
-    },
+    outcome: { ...outcome, ...(asks && { needs: asks }), ...(isMany && { renewed: true }) },
+  };
+}
+
+function tooLong(had: number): TaskFailure {
+  return {
+    code: "task_timeout",
+    message: `The handler stored nothing new in ${Math.round(had)} ms, and has too little time for what comes next in any invocation of this function. Divide its work into steps, or raise PAWL_TIME_LIMIT`,
+    phase: "handler",
   };
 }
 

@@ -40,9 +40,10 @@ export function furthest({ journaled, spent, saved }: Task, reached: Reached | u
 export function handedOff(task: Running, event: Extract<TaskEvent, { type: "handOff" }>, mark: Mark): Task {
   const { now: at } = mark;
   const { queue, seq, dispatches: dispatch } = task;
+  const { needs: _, ...kept } = common(task);
   const needs = event.needs !== undefined && { needs: event.needs };
   const lingers = event.lingers !== undefined && { lease: event.lingers };
-  const begun = { ...common(task), ...needs, ...ended(task, event.ended, mark), ...lingers, silentStarts: 0 };
+  const begun = { ...kept, ...needs, ...ended(task, event.ended, mark), ...lingers, silentStarts: 0 };
   // Where the wait is measured from what the holder before wrote, the time that passed is in that already.
   const waited = task.stopped ? 0 : (event.waited ?? 0);
   const unbegun = { ...common(task), ...needs, lease: Math.max(0, task.lease - waited) };
@@ -55,8 +56,9 @@ export function handedOff(task: Running, event: Extract<TaskEvent, { type: "hand
 /** The holder is done with the message that carries the task: settled, and let go if its code has really ended. */
 export function closed(task: Task, outcome: SettledAs, isOver: boolean | undefined, mark: Mark) {
   const carried = (task.state === "running" || task.state === "dispatched") && task.seq !== undefined;
+  const { needs: _, ...kept } = common(task);
   return {
-    ...common(task),
+    ...kept,
     ...ended(task, isOver, mark),
     silentStarts: 0,
     ...(carried && {

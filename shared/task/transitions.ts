@@ -98,13 +98,12 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       const reached = furthest(task, event.reached);
       // Silent starts that made progress are no crash loop.
       const silentStarts = reached.journaled > base.journaled ? 0 : base.silentStarts;
-      const { needs, stopped, unjournaled, ...kept } = base;
+      const { stopped, unjournaled, ...kept } = base;
       const isNone = unjournaled && base.journaled === 0;
       const isKnown = base.fence === 0 || (event.type === "claim" && base.released && isNone);
       return {
         ...kept,
         ...(!started && stopped && { stopped }),
-        ...(!started && needs !== undefined && { needs }),
         state: "running",
         queue: event.queue,
         seq: event.seq,
@@ -124,7 +123,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     }
     case "start": {
       if (task.state !== "running" || task.started) return undefined;
-      const { stopped: _, needs: __, ...kept } = task;
+      const { stopped: _, ...kept } = task;
       return {
         ...kept,
         started: true,

@@ -7,10 +7,18 @@ import {
   type TaskStore,
   type WriteResult,
 } from "../ports/store.ts";
+import type { Task } from "../task/document.ts";
 import { sweepAt } from "../task/due.ts";
 
+export interface MemoryStoreOptions {
+  /** The store's own clock. */
+  readonly now?: () => number;
+  /** Told of every task and journal as it is stored. Not to be changed. */
+  readonly written?: (stored: Stored | StoredHead) => void;
+}
+
 /** Documents in memory, guarded as everywhere: for one process, and only while it lives. */
-export function memoryStore(): TaskStore {
+export function memoryStore({ now = Date.now, written }: MemoryStoreOptions = {}): TaskStore {
   const tasks = new Map<string, Stored>();
   const heads = new Map<string, StoredHead>();
   const parts = new Map<string, string>();
@@ -26,10 +34,14 @@ export function memoryStore(): TaskStore {
   ): WriteResult => {
     if (kept.get(id)?.revision !== seen) return { kind: "refused" };
     const revision = String(++writes);
-    kept.set(id, { ...structuredClone(value), revision } as T);
+    const stored = { ...(copy(value) as typeof value), revision } as T;
+    kept.set(id, stored);
+    if (!("text" in stored)) written?.(stored as unknown as Stored | StoredHead);
     return { kind: "written", revision };
   };
-  const copy = <T>(value: T | undefined): T | undefined => structuredClone(value);
+  /** As JSON, like in every store: what that leaves out is not kept. */
+  const copy = <T>(value: T | undefined): T | undefined =>
+    value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as T);
   return {
     name: "memory",
     pageSize: 500,
@@ -41,7 +53,7 @@ export function memoryStore(): TaskStore {
         .filter(({ task }) => task.agent === agent && task.state === state)
         .filter(({ task }) => (sweepAt(task) ?? Infinity) <= until && (sweepAt(task) ?? 0) > after)
         .toSorted((a, b) => (sweepAt(a.task) ?? 0) - (sweepAt(b.task) ?? 0));
-      return { tasks: structuredClone(due.slice(0, limit)), isCut: due.length > limit };
+      return { tasks: copy(due.slice(0, limit)) as Stored[], isCut: due.length > limit };
     },
     /** A cursor is the revision of the last task of its page. */
     list: async (filter, limit, cursor = "999999999999999") => {
@@ -53,16 +65,16 @@ export function memoryStore(): TaskStore {
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       return {
-        tasks: page.map(({ task }) => structuredClone(task)),
+        tasks: page.map(({ task }) => copy(task) as Task),
         ...(last && { cursor: last.revision }),
       };
     },
-    position: async () => ({ cursor: String(writes), now: Date.now() }),
+    position: async () => ({ cursor: String(writes), now: now() }),
     changes: async (after = "0", limit) => {
       const written = [...tasks.entries()]
         .filter(([, { revision }]) => Number(revision) > Number(after))
         .toSorted(([, a], [, b]) => Number(a.revision) - Number(b.revision));
-      const documents = written.slice(0, limit).map(([key, one]) => ({ key, ...structuredClone(one) }));
+      const documents = written.slice(0, limit).map(([key, one]) => ({ key, ...(copy(one) as Stored) }));
       return { documents, cursor: documents.at(-1)?.revision ?? after, isLast: written.length <= limit };
     },
     getMany: async (ids) =>

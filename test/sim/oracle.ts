@@ -1,0 +1,154 @@
+import type { Head } from "../../shared/journal/entries.ts";
+import type { KeptMessage } from "../../shared/ports/bus.ts";
+import type { Task } from "../../shared/task/document.ts";
+import { isSettled } from "../../shared/task/settled.ts";
+import { isFinal } from "../../shared/task/table.ts";
+import type { Asked } from "./world/model.ts";
+import type { Process } from "./world/process.ts";
+
+/** One execution of a task's handler, as the world sees it. */
+export interface Run {
+  readonly taskId: string;
+  readonly process: string;
+  readonly number: number;
+}
+
+/** What must hold whatever happens, in the words of the README's promises. */
+export const promises = {
+  "one final state": "a task that has ended stays as it ended, with one result",
+  "no overlap": "no two executions of a task act at the same time",
+  "nothing repeated": "what the journal has stored is not done again, and no effect happens twice",
+  "settled first": "no message leaves its queue before a document says what became of it",
+  "everything ends": "once faults stop, every accepted task ends, or waits for a person",
+  "everything explained": "a report explains every sequence, and finds nothing that was not planted",
+  "within budget": "a task's model calls cost no more than its budget, by the model's own meter",
+  "no accident": "no code of ours fails in a way that nobody foresaw",
+} as const;
+
+export type PromiseName = keyof typeof promises;
+
+/** A promise that did not hold. */
+export class Broken extends Error {
+  readonly promise: PromiseName;
+
+  constructor(promise: PromiseName, message: string) {
+    super(message);
+    this.promise = promise;
+  }
+}
+
+/** Sees what the simulated world really did, and says when that breaks a promise. */
+export class Oracle {
+  readonly tasks = new Map<string, Task>();
+  readonly heads = new Map<string, Head>();
+  /** What was broken first. */
+  broken: Broken | undefined;
+  /** Messages that somebody planted or took away: they are nobody's fault. */
+  readonly strangers = new Set<string>();
+  open = 0;
+  private readonly newest = new Map<string, Run>();
+  private readonly begun = new Map<string, number>();
+  private readonly effects = new Map<string, number>();
+  private readonly spent = new Map<string, number>();
+  private readonly budgets: Readonly<Record<string, number | undefined>>;
+  private readonly told: (what: string) => void;
+
+  constructor(budgets: Readonly<Record<string, number | undefined>>, told: (what: string) => void) {
+    this.budgets = budgets;
+    this.told = told;
+  }
+
+  breaks(promise: PromiseName, message: string): void {
+    this.told(`BROKEN: ${promise}: ${message}`);
+    this.broken ??= new Broken(promise, message);
+  }
+
+  written(task: Task): void {
+    const before = this.tasks.get(task.id);
+    this.tasks.set(task.id, task);
+    this.open += (isFinal(task) ? 0 : 1) - (before && !isFinal(before) ? 1 : 0);
+    if (!before || !isFinal(before)) return;
+    const isRedriven = before.state === "failed" && task.state === "dispatched";
+    if (task.state !== before.state && !isRedriven)
+      this.breaks("one final state", `task ${task.id} was ${before.state} and is ${task.state}`);
+    const resultOf = (one: Task) => JSON.stringify(one.state === "completed" ? one.result : undefined);
+    if (resultOf(task) !== resultOf(before))
+      this.breaks("one final state", `task ${task.id} has another result`);
+  }
+
+  journaled(head: Head): void {
+    this.heads.set(head.taskId, head);
+  }
+
+  /** The first line of a handler. */
+  begins(taskId: string, process: Process): Run {
+    const number = (this.begun.get(taskId) ?? 0) + 1;
+    this.begun.set(taskId, number);
+    const run = { taskId, process: process.name, number };
+    this.newest.set(taskId, run);
+    this.told(`task ${taskId}: execution ${number} begins`);
+    const task = this.tasks.get(taskId);
+    if (task && isFinal(task)) this.breaks("one final state", `task ${taskId} is ${task.state}, and is run`);
+    return run;
+  }
+
+  /** An execution does something that can be seen from outside. */
+  acts(run: Run, kind: "step" | "effect" | "turn" | "work", key: string): void {
+    const { taskId, number } = run;
+    this.told(`task ${taskId}: execution ${number}: ${kind} ${key}`);
+    const newest = this.newest.get(taskId) as Run;
+    if (newest !== run)
+      this.breaks(
+        "no overlap",
+        `task ${taskId}: execution ${number} in ${run.process} does ${kind} ${key} after execution ${newest.number} in ${newest.process} has begun`,
+      );
+    if (this.isStored(taskId, kind, key))
+      this.breaks("nothing repeated", `task ${taskId}: ${kind} ${key} is stored, and done again`);
+  }
+
+  /** How often an effect was begun, with this time. */
+  tries(taskId: string, name: string): number {
+    const key = `${taskId}/${name}`;
+    const tries = (this.effects.get(key) ?? 0) + 1;
+    this.effects.set(key, tries);
+    return tries;
+  }
+
+  happened(taskId: string, key: string, times: number): void {
+    this.told(`task ${taskId}: effect ${key.slice(0, 12)} happens`);
+    if (times > 1) this.breaks("nothing repeated", `task ${taskId}: an effect happened ${times} times`);
+  }
+
+  charged({ task, name }: Asked, turn: number, usd: number): void {
+    const key = `${name}/turn ${turn}#1`;
+    this.told(`task ${task}: turn ${key} is asked`);
+    if (this.isStored(task, "turn", key))
+      this.breaks("nothing repeated", `task ${task}: turn ${key} is stored, and asked again`);
+    const document = this.tasks.get(task);
+    // Done again from scratch on purpose, it may cost its budget again.
+    const budget = document?.epoch === 0 ? this.budgets[document.agent] : undefined;
+    const spent = (this.spent.get(task) ?? 0) + usd;
+    this.spent.set(task, spent);
+    if (budget !== undefined && spent > budget + 1e-9)
+      this.breaks("within budget", `task ${task} has cost $${spent.toFixed(5)} of $${budget}`);
+  }
+
+  /** A message leaves its stream. */
+  left(queue: string, { seq, subject }: KeptMessage, why: string): void {
+    this.told(`sequence ${seq} of ${queue} is ${why}`);
+    if (this.strangers.delete(`${queue}/${seq}`)) return;
+    for (const task of this.tasks.values()) if (isSettled(task, queue, seq)) return;
+    this.breaks(
+      "settled first",
+      `sequence ${seq} of ${queue} (${subject}) is ${why}, and no document settles it`,
+    );
+  }
+
+  private isStored(taskId: string, kind: string, key: string): boolean {
+    const head = this.heads.get(taskId);
+    const task = this.tasks.get(taskId);
+    if (!head || !task || head.born !== task.createdAt || head.epoch !== task.epoch) return false;
+    const stored = kind === "step" ? "step" : "receipt";
+    return head.recent.some((entry) => entry.kind === stored && entry.key === key);
+  }
+}

@@ -1,0 +1,238 @@
+import type { Mishap } from "../world/process.ts";
+import { type Random, random } from "../world/random.ts";
+import { makeProgram, type Program } from "./program.ts";
+
+export interface AgentPlan {
+  readonly program: Program;
+  readonly attempts: number;
+  readonly lanes: number;
+  readonly order: "loose" | "strict";
+  readonly budgetUsd?: number;
+  /** In milliseconds. */
+  readonly timeout: number;
+}
+
+/** Somebody who runs tasks: a process that stays, or a function that is woken every minute and has an end. */
+export interface RunnerPlan {
+  readonly name: string;
+  readonly version: number;
+  /** How far its clock is off. */
+  readonly skew: number;
+  /** Until it is there, and until it is back after it died. */
+  readonly after: number;
+  /** The time limit of an invocation; none for a process that stays. */
+  readonly limit?: number;
+  /** Other lanes than the plan's agent has. */
+  readonly lanes?: number;
+}
+
+/** What somebody outside does. */
+export type Operation = { readonly at: number; readonly task: string } & (
+  | { readonly do: "submit"; readonly in?: number }
+  | { readonly do: "publish" }
+  | { readonly do: "cancel" | "redrive" | "redrive from scratch" }
+  | { readonly do: "approve" | "reject" | "send"; readonly name: string }
+  | { readonly do: "resolve" | "reconcile" }
+);
+
+/** What goes wrong with a process, at a request of one of its lives. */
+export interface ProcessFault {
+  readonly process: string;
+  readonly life: number;
+  readonly request: number;
+  readonly mishap: Mishap;
+}
+
+/** What goes wrong with a server. */
+export type ServerFault = { readonly at: number } & (
+  | { readonly kind: "the broker is killed"; readonly ms: number; readonly forgets: number }
+  | { readonly kind: "the store is away"; readonly ms: number }
+  | { readonly kind: "the consumer is changed"; readonly ackWait?: number; readonly maxDeliver?: number }
+  | { readonly kind: "a message vanishes" }
+  | { readonly kind: "a message is published by hand"; readonly task: string }
+);
+
+/** All that one simulation is: what follows from its seed. Anything can be left out of its lists, and it is still one. */
+export interface Plan {
+  readonly seed: number;
+  readonly ackWait: number;
+  /** The store has several copies, and reads that may be stale. */
+  readonly isReplicated: boolean;
+  readonly agents: { readonly main: AgentPlan; readonly child: AgentPlan };
+  readonly runners: readonly RunnerPlan[];
+  readonly operations: readonly Operation[];
+  readonly faults: readonly ProcessFault[];
+  readonly serverFaults: readonly ServerFault[];
+  /** The share of requests, and of answers, that are lost while faults last. */
+  readonly losses: number;
+  /** When faults stop. */
+  readonly calmAt: number;
+  /** At the end it is reconciled, twice. */
+  readonly isReconciled: boolean;
+}
+
+const SECOND = 1_000;
+
+export function planOf(seed: number): Plan {
+  const chance = random(seed, "plan");
+  const isReplicated = chance.chance(0.15);
+  const main = agentPlan(chance, makeProgram(chance));
+  const child = agentPlan(chance, makeProgram(chance, true));
+  const runners = makeRunners(chance);
+  const tasks = Array.from(
+    { length: 1 + (chance.chance(0.35) ? 1 + chance.int(2) : 0) },
+    (_, i) => `t${i + 1}`,
+  );
+  const operations = makeOperations(chance, tasks, main.program);
+  return {
+    seed,
+    ackWait: 30 * SECOND,
+    isReplicated,
+    agents: { main, child },
+    runners,
+    operations,
+    faults: makeFaults(chance, runners, isReplicated),
+    serverFaults: makeServerFaults(chance, tasks),
+    losses: chance.pick([0, 0, 0, 0, 0, 0.02, 0.1]),
+    calmAt: chance.pick([45, 60, 120]) * SECOND,
+    isReconciled: chance.chance(0.1),
+  };
+}
+
+function agentPlan(chance: Random, program: Program): AgentPlan {
+  return {
+    program,
+    attempts: 1 + chance.int(3),
+    lanes: chance.pick([1, 1, 1, 2]),
+    order: chance.chance(0.15) ? "strict" : "loose",
+    ...(chance.chance(0.5) && { budgetUsd: chance.pick([0.004, 0.008, 0.015, 0.05]) }),
+    timeout: chance.pick([40, 120]) * SECOND,
+  };
+}
+
+function makeRunners(chance: Random): RunnerPlan[] {
+  return Array.from({ length: 1 + chance.int(2) + (chance.chance(0.1) ? 1 : 0) }, (_, i) => ({
+    name: `r${i + 1}`,
+    version: chance.chance(0.15) ? 2 : 1,
+    skew: chance.chance(0.3) ? Math.round(chance.between(-2_000, 2_000)) : 0,
+    after: chance.pick([1, 10, 500, 8_000]),
+    ...(chance.chance(0.2) && { limit: chance.pick([40, 60, 300]) * SECOND }),
+    ...(chance.chance(0.05) && { lanes: 1 }),
+  }));
+}
+
+function makeOperations(chance: Random, tasks: readonly string[], program: Program): Operation[] {
+  const moment = () =>
+    Math.round(
+      chance.pick([
+        chance.between(0, 3),
+        chance.between(0, 12),
+        chance.between(0, 30),
+        chance.between(0, 90),
+      ]) * SECOND,
+    );
+  const operations: Operation[] = tasks.map((task) => {
+    const at = Math.round(chance.between(0, 5) * SECOND);
+    if (chance.chance(0.08)) return { at, task, do: "publish" };
+    return { at, task, do: "submit", ...(chance.chance(0.08) && { in: chance.pick([10, 8_000, 70_000]) }) };
+  });
+  const names = namesIn(program);
+  for (let i = chance.pick([0, 0, 0, 1, 1, 2, 4]); i > 0; i--) {
+    const task = chance.pick(tasks);
+    const at = moment();
+    const answerable = names.length > 0 && chance.chance(0.6);
+    if (answerable) {
+      const { name, isApproval } = chance.pick(names);
+      operations.push({
+        at,
+        task,
+        do: isApproval ? chance.pick(["approve", "approve", "reject"] as const) : "send",
+        name,
+      });
+    } else {
+      const what = chance.pick([
+        "cancel",
+        "cancel",
+        "cancel",
+        "redrive",
+        "redrive from scratch",
+        "submit",
+        "resolve",
+        "reconcile",
+      ] as const);
+      operations.push({ at, task, do: what });
+    }
+  }
+  return operations;
+}
+
+/** What a program waits for by name. */
+export function namesIn(program: Program): { name: string; isApproval: boolean }[] {
+  return program.flatMap((action) => {
+    switch (action.do) {
+      case "approval":
+        return [{ name: action.name, isApproval: true }];
+      case "event":
+        return [{ name: action.name, isApproval: false }];
+      case "loop":
+        return namesIn(action.body);
+      case "parallel":
+        return action.branches.flatMap(namesIn);
+      case "version":
+        return [...namesIn(action.before), ...namesIn(action.from2)];
+      default:
+        return [];
+    }
+  });
+}
+
+function makeFaults(chance: Random, runners: readonly RunnerPlan[], isReplicated: boolean): ProcessFault[] {
+  return Array.from({ length: chance.pick([0, 1, 1, 2, 2, 3, 4, 6]) }, () => ({
+    process: chance.chance(0.8) ? chance.pick(runners).name : chance.pick(["operator", "dispatch"]),
+    life: chance.pick([0, 0, 0, 0, 1, 1, 2]),
+    request: chance.chance(0.7) ? chance.int(40) : chance.int(150),
+    mishap: makeMishap(chance, isReplicated),
+  }));
+}
+
+function makeMishap(chance: Random, isReplicated: boolean): Mishap {
+  const ms = Math.round(chance.pick([200, 3_000, 12_000, 25_000, 35_000, 70_000]) * chance.between(0.7, 1.3));
+  if (isReplicated && chance.chance(0.35))
+    return { kind: "deposed", ms: Math.round(chance.between(3, 14) * SECOND) };
+  const roll = chance.int(100);
+  if (roll < 35) return { kind: "dies", when: chance.pick(["before", "after"] as const) };
+  if (roll < 50) return { kind: "freezes", ms, asleep: chance.chance(0.5) };
+  if (roll < 65)
+    return {
+      kind: "cut",
+      from: chance.pick(["bus", "store", "both"] as const),
+      ms,
+      loses: chance.pick(["requests", "answers"] as const),
+    };
+  if (roll < 75) return { kind: "late", ms };
+  if (roll < 88) return { kind: "unanswered" };
+  if (roll < 91) return { kind: "refused" };
+  if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-2_000, 2_000)) };
+  return { kind: "told to stop" };
+}
+
+function makeServerFaults(chance: Random, tasks: readonly string[]): ServerFault[] {
+  return Array.from({ length: chance.pick([0, 0, 0, 0, 1, 1, 2]) }, (): ServerFault => {
+    const at = Math.round(chance.between(0, 60) * SECOND);
+    const roll = chance.int(100);
+    if (roll < 50)
+      return {
+        at,
+        kind: "the broker is killed",
+        ms: Math.round(chance.pick([20, 800, 6_000, 40_000])),
+        forgets: chance.pick([0, 50, 3_000]),
+      };
+    if (roll < 70) return { at, kind: "the store is away", ms: chance.pick([500, 8_000, 30_000]) };
+    if (roll < 80)
+      return chance.chance(0.7)
+        ? { at, kind: "the consumer is changed", ackWait: chance.pick([1_000, 5_000]) }
+        : { at, kind: "the consumer is changed", maxDeliver: 2 };
+    if (roll < 90) return { at, kind: "a message vanishes" };
+    return { at, kind: "a message is published by hand", task: chance.pick(tasks) };
+  });
+}

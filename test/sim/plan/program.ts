@@ -1,0 +1,128 @@
+import type { Random } from "../world/random.ts";
+
+/** What a generated handler does: one call, or several of them. Names are unique in a program, but for what a loop repeats. */
+export type Action =
+  | { readonly do: "step"; readonly name: string; readonly ms: number; readonly failsUntil: number }
+  | {
+      readonly do: "effect";
+      readonly name: string;
+      readonly ms: number;
+      readonly verify: boolean;
+      readonly honoursKey: boolean;
+      /** On which of its tries it throws, and whether it has happened by then. */
+      readonly throws: "never" | "after it happened" | "before it happened" | "retry";
+    }
+  | {
+      readonly do: "llm";
+      readonly name: string;
+      readonly turns: number;
+      readonly tools: "none" | "read-only" | "effects";
+    }
+  /** Something that is not journaled: it may happen once in every execution, but never in two at once. */
+  | { readonly do: "work"; readonly name: string; readonly ms: number }
+  /** Goes on for so long whatever its signal says, and does nothing afterwards. */
+  | { readonly do: "ignore"; readonly ms: number }
+  | { readonly do: "hang"; readonly heeds: boolean; readonly untilAttempt: number }
+  | { readonly do: "sleep"; readonly ms: number }
+  | { readonly do: "approval"; readonly name: string; readonly timeout?: number; readonly catches: boolean }
+  | { readonly do: "event"; readonly name: string; readonly timeout?: number }
+  | { readonly do: "child"; readonly key: string; readonly awaits: boolean }
+  | { readonly do: "throw"; readonly untilAttempt: number; readonly fatal: boolean }
+  | { readonly do: "loop"; readonly times: number; readonly body: readonly Action[] }
+  | {
+      readonly do: "parallel";
+      readonly how: "all" | "race" | "settled";
+      readonly branches: readonly (readonly Action[])[];
+    }
+  /** Another version of the agent does something else here. */
+  | { readonly do: "version"; readonly before: readonly Action[]; readonly from2: readonly Action[] };
+
+export type Program = readonly Action[];
+
+/** How programs are made. */
+interface Making {
+  readonly random: Random;
+  readonly isChild: boolean;
+  names: number;
+}
+
+export function makeProgram(random: Random, isChild = false): Program {
+  const making: Making = { random, isChild, names: 0 };
+  return actions(making, isChild ? 1 + random.int(2) : 1 + random.int(4), 0);
+}
+
+function actions(making: Making, count: number, depth: number): Action[] {
+  return Array.from({ length: count }, () => action(making, depth));
+}
+
+function named(making: Making, what: string): string {
+  return `${what}${++making.names}`;
+}
+
+function action(making: Making, depth: number): Action {
+  const { random, isChild } = making;
+  const ms = random.pick([0, 1, 20, 500, 4_000, 9_000, 26_000]);
+  const roll = random.int(100);
+  if (roll < 20)
+    return {
+      do: "step",
+      name: named(making, "step"),
+      ms,
+      failsUntil: random.chance(0.15) ? 1 + random.int(3) : 0,
+    };
+  if (roll < 42)
+    return {
+      do: "effect",
+      name: named(making, "effect"),
+      ms: Math.min(ms, 9_000),
+      verify: random.chance(0.5),
+      honoursKey: random.chance(0.3),
+      throws: random.chance(0.75)
+        ? "never"
+        : random.pick(["after it happened", "before it happened", "retry"] as const),
+    };
+  if (roll < 50)
+    return {
+      do: "llm",
+      name: named(making, "ask"),
+      turns: 1 + random.int(3),
+      tools: random.pick(["none", "read-only", "effects"] as const),
+    };
+  if (roll < 60) return { do: "work", name: named(making, "work"), ms };
+  if (roll < 63) return { do: "ignore", ms: random.pick([1_000, 8_000, 15_000]) };
+  if (roll < 65) return { do: "hang", heeds: random.chance(0.5), untilAttempt: 1 };
+  if (roll < 69) return { do: "sleep", ms: random.pick([10, 2_000, 20_000, 70_000]) };
+  if (roll < 74)
+    return {
+      do: "approval",
+      name: named(making, "approve"),
+      catches: random.chance(0.5),
+      ...(random.chance(0.3) && { timeout: 30_000 }),
+    };
+  if (roll < 78)
+    return { do: "event", name: named(making, "event"), ...(random.chance(0.4) && { timeout: 30_000 }) };
+  if (roll < 84 && !isChild && depth === 0)
+    return { do: "child", key: named(making, "child"), awaits: random.chance(0.7) };
+  if (roll < 88) return { do: "throw", untilAttempt: random.pick([1, 1, 2, 9]), fatal: random.chance(0.2) };
+  if (depth >= 2) return { do: "step", name: named(making, "step"), ms, failsUntil: 0 };
+  if (roll < 91) return { do: "loop", times: 2 + random.int(2), body: loopBody(making) };
+  if (roll < 98)
+    return {
+      do: "parallel",
+      how: random.pick(["all", "all", "race", "settled"] as const),
+      branches: Array.from({ length: 2 + random.int(2) }, () =>
+        actions(making, 1 + random.int(2), depth + 1),
+      ),
+    };
+  return {
+    do: "version",
+    before: actions(making, 1, depth + 1),
+    from2: actions(making, 1 + random.int(2), depth + 1),
+  };
+}
+
+/** Names repeat in a loop, which only steps may beside others. */
+function loopBody(making: Making): Action[] {
+  const { random } = making;
+  return [{ do: "step", name: named(making, "step"), ms: random.pick([0, 20, 500]), failsUntil: 0 }];
+}

@@ -1,0 +1,295 @@
+import { buryGivenUp } from "../../shared/dispatch/advisories.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import { messageOf } from "../../shared/errors/errors.ts";
+import type { Deps, Invocation } from "../../shared/ports/deps.ts";
+import { serve } from "../../shared/runner/serve.ts";
+import { sealed } from "../../shared/seal/sealed.ts";
+import { makeSettings, type Settings } from "../../shared/settings/settings.ts";
+import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { agentOf } from "./handler.ts";
+import { type Broken, Oracle } from "./oracle.ts";
+import type { Plan, RunnerPlan } from "./plan/plan.ts";
+import { Broker } from "./world/broker.ts";
+import { simulatedBus } from "./world/bus.ts";
+import type { Globals } from "./world/globals.ts";
+import { simulatedModel } from "./world/model.ts";
+import { Network } from "./world/network.ts";
+import { Outside } from "./world/outside.ts";
+import { type Mishap, Process } from "./world/process.ts";
+import { random } from "./world/random.ts";
+import { quickSealer } from "./world/sealer.ts";
+import { Copies, simulatedStore } from "./world/store.ts";
+import { Time } from "./world/time.ts";
+
+export const BEGIN = Date.UTC(2030, 0, 7);
+const MINUTE = 60_000;
+const LANES = { child: 1 };
+
+/** A line of a simulation's story. */
+export interface Line {
+  readonly at: number;
+  readonly who: string;
+  readonly what: string;
+}
+
+/** One world, in which a plan comes true. */
+export class Simulation {
+  readonly plan: Plan;
+  readonly time = new Time(BEGIN);
+  readonly settings: Settings;
+  readonly network: Network;
+  readonly broker = new Broker();
+  readonly oracle: Oracle;
+  readonly outside: Outside;
+  readonly story: Line[] = [];
+  readonly copies: Copies | undefined;
+  /** How many things happened. */
+  steps = 0;
+  isCalm = false;
+  private readonly isTold: boolean;
+  private readonly globals: Globals;
+  private readonly documents;
+  private readonly lives = new Map<string, number>();
+  private readonly alive = new Set<Process>();
+  private hasRun = false;
+
+  constructor(plan: Plan, globals: Globals, isTold: boolean) {
+    this.plan = plan;
+    this.globals = globals;
+    this.isTold = isTold;
+    this.settings = makeSettings({ namespace: "sim", ackWait: plan.ackWait });
+    this.network = new Network(this.time, this.settings.requestTimeout, (process, what) =>
+      this.tell(process.name, what),
+    );
+    this.network.losses = plan.losses;
+    const { main, child } = plan.agents;
+    const budgets = { main: main.budgetUsd, child: child.budgetUsd };
+    this.oracle = new Oracle(budgets, (what) => this.tell("world", what));
+    this.outside = new Outside(this.time, random(plan.seed, "outside"), (...happened) =>
+      this.oracle.happened(...happened),
+    );
+    this.copies = plan.isReplicated ? new Copies() : undefined;
+    this.documents = memoryStore({
+      now: () => Math.floor(this.time.now),
+      written: (stored) => {
+        if ("head" in stored) return this.oracle.journaled(stored.head);
+        this.copies?.written(this.time.now, stored);
+        this.oracle.written(stored.task);
+        const last = stored.task.history.at(-1);
+        this.tell(
+          "store",
+          `task ${stored.task.id}: ${last?.event} by ${last?.by}: ${stored.task.state}, fence ${stored.task.fence}`,
+        );
+      },
+    });
+    // Every deploy makes sure that the server's word is captured.
+    this.broker.advisoriesSince = BEGIN;
+    globals.use(random(plan.seed, "code"));
+  }
+
+  get broken(): Broken | undefined {
+    return this.oracle.broken;
+  }
+
+  tell(who: string, what: string): void {
+    if (this.isTold) this.story.push({ at: this.time.now - BEGIN, who, what });
+  }
+
+  /** Lets things happen until `isOver`, a promise is broken, or so much time has passed. False when nothing ended it. */
+  async run(isOver: () => boolean, forMs: number): Promise<boolean> {
+    const until = this.time.now + forMs;
+    for (;;) {
+      if (this.broken || isOver()) return true;
+      if (!this.time.step(until)) return false;
+      this.steps++;
+      if (this.hasRun) {
+        this.hasRun = false;
+        await this.globals.settle();
+      }
+    }
+  }
+
+  /** A new life of a process. */
+  begin(slot: string, skew = 0): Process {
+    const life = this.lives.get(slot) ?? 0;
+    this.lives.set(slot, life + 1);
+    const mishaps = new Map<number, Mishap[]>();
+    if (!this.isCalm)
+      for (const fault of this.plan.faults)
+        if (fault.process === slot && fault.life === life)
+          mishaps.set(fault.request, [...(mishaps.get(fault.request) ?? []), fault.mishap]);
+    const name = `${slot}.${life + 1}`;
+    const process = new Process({
+      name,
+      time: this.time,
+      random: random(this.plan.seed, name),
+      skew,
+      mishaps,
+      ran: () => {
+        this.hasRun = true;
+      },
+      told: (what) => this.tell(name, what),
+    });
+    this.alive.add(process);
+    return process;
+  }
+
+  depsOf(process: Process, more: Partial<Deps> = {}): Deps {
+    const { time, network, broker, settings, documents, copies, oracle } = this;
+    const left = (stream: { name: string }, message: Parameters<Oracle["left"]>[1], why: string) =>
+      oracle.left(stream.name, message, why);
+    const store = simulatedStore({ time, network, documents, ...(copies && { copies }) }, process);
+    return {
+      store: sealed(store, quickSealer, () => {}),
+      bus: simulatedBus({ time, network, broker, settings, left }, process),
+      clock: process.clock,
+      log: this.isTold
+        ? (level, event, fields) =>
+            this.tell(process.name, `${level} ${event} ${JSON.stringify(fields ?? {})}`)
+        : () => {},
+      settings,
+      runner: process.name,
+      lanesOf: (agent) => this.lanesOf(agent),
+      meter: { count: () => {}, flush: async () => {} },
+      sealer: quickSealer,
+      ...more,
+    };
+  }
+
+  lanesOf(agent: string): number | undefined {
+    return agent === "main" ? this.plan.agents.main.lanes : agent === "child" ? LANES.child : undefined;
+  }
+
+  /** Runs `work` in a process until it ends or dies, then calls back. What it throws is no accident: functions fail. */
+  live(process: Process, work: (process: Process) => Promise<unknown>, ended: () => void): void {
+    let isOver = false;
+    const over = () => {
+      if (isOver) return;
+      isOver = true;
+      // What it has left behind ends with it.
+      process.isDead = true;
+      this.alive.delete(process);
+      ended();
+    };
+    void work(process).then(
+      () => over(),
+      (error: unknown) => {
+        this.tell(process.name, `ends: ${messageOf(error)}`);
+        if (!(error instanceof Error) || !("code" in error) || error.name === "TypeError")
+          this.oracle.breaks(
+            "no accident",
+            `${process.name}: ${error instanceof Error ? error.stack : String(error)}`,
+          );
+        over();
+      },
+    );
+    process.died = over;
+    if (process.isDead) over();
+  }
+
+  /** A runner comes, and comes again whenever it is gone. */
+  keepRunning(runner: RunnerPlan): void {
+    this.time.at(this.time.now + runner.after, () => {
+      const process = this.begin(runner.name, runner.skew);
+      this.tell(process.name, "begins");
+      const again = () => this.keepRunning(runner);
+      process.wake(() => {
+        if (runner.limit === undefined) this.live(process, (one) => this.serveForever(one, runner), again);
+        else
+          this.live(
+            process,
+            (one) => this.invoke(one, runner, runner.limit as number),
+            () => this.wakeAgain(runner),
+          );
+      });
+    });
+  }
+
+  /** Functions are woken every minute. */
+  private wakeAgain(runner: RunnerPlan): void {
+    const next = MINUTE - ((this.time.now - BEGIN) % MINUTE);
+    this.time.at(this.time.now + next, () => this.keepRunning({ ...runner, after: 1 }));
+  }
+
+  private agents(process: Process, runner: RunnerPlan) {
+    const stage = { process, outside: this.outside, oracle: this.oracle };
+    const { main, child } = this.plan.agents;
+    const isParent = JSON.stringify(main.program).includes('"do":"child"');
+    return [
+      {
+        name: "main",
+        agent: agentOf(
+          stage,
+          { ...main, lanes: this.isCalm ? main.lanes : (runner.lanes ?? main.lanes) },
+          runner.version,
+        ),
+      },
+      ...(isParent ? [{ name: "child", agent: agentOf(stage, { ...child, lanes: LANES.child }, 1) }] : []),
+    ];
+  }
+
+  private modelFor(process: Process) {
+    return simulatedModel(
+      this.time,
+      random(this.plan.seed, `model of ${process.name}`),
+      process,
+      (asked, turn, usd) => this.oracle.charged(asked, turn, usd),
+    );
+  }
+
+  private async serveForever(process: Process, runner: RunnerPlan): Promise<void> {
+    const deps = this.depsOf(process, { model: this.modelFor(process) });
+    const { signal: stop } = process.stop;
+    await Promise.all(
+      this.agents(process, runner).map(({ name, agent }) =>
+        serve(deps, { name, agent, mode: "forever", stop }),
+      ),
+    );
+  }
+
+  /** As a function's entry does it: with an end, before which it is told to stop, and at which it is no more. */
+  private async invoke(process: Process, runner: RunnerPlan, limit: number): Promise<void> {
+    const reserve = this.settings.stopGrace + this.settings.requestTimeout;
+    const end = this.time.now + limit - reserve;
+    const invocation: Invocation = { left: () => Math.max(0, end - this.time.now), longest: limit - reserve };
+    this.time.at(end, () => process.wake(() => process.stop.abort(new Error("out of time"))));
+    this.time.at(end + reserve, () => process.die());
+    const deps = this.depsOf(process, { model: this.modelFor(process), invocation });
+    const { signal: stop } = process.stop;
+    for (const { name, agent } of this.agents(process, runner)) {
+      await dispatchDue(deps, name, stop, agent.limits);
+      await serve(deps, { name, agent, mode: "idle", stop });
+    }
+  }
+
+  /** What `dispatch` does every minute. */
+  keepDispatching(): void {
+    this.time.at(this.time.now + MINUTE, () => {
+      this.keepDispatching();
+      const process = this.begin("dispatch");
+      const deps = this.depsOf(process);
+      const { signal: stop } = process.stop;
+      const work = async () => {
+        await buryGivenUp(deps, stop);
+        for (const agent of ["main", "child"])
+          await dispatchDue(deps, agent, stop, { lanes: this.lanesOf(agent) ?? 1, dispatchTimeout: MINUTE });
+      };
+      process.wake(() => this.live(process, work, () => {}));
+    });
+  }
+
+  /** Nothing goes wrong any more. */
+  calm(): void {
+    this.isCalm = true;
+    this.tell("world", "is calm from now on");
+    this.network.losses = 0;
+    this.network.isUp.bus = true;
+    this.network.isUp.store = true;
+    for (const process of this.alive) process.heal();
+    // The newest version is everywhere by now.
+    const outdated = this.plan.runners.filter(({ lanes }) => lanes !== undefined);
+    for (const process of this.alive)
+      if (outdated.some(({ name }) => process.name.startsWith(`${name}.`)))
+        process.wake(() => process.stop.abort(new Error("told to stop")));
+  }
+}
