@@ -81,6 +81,10 @@ class Player {
         await this.stage.process.clock.sleep(1e9, action.heeds ? context.signal : undefined);
         context.signal.throwIfAborted();
         return;
+      case "crash":
+        if (this.stage.oracle.tries(context.id, action.name) > action.times) return;
+        this.stage.process.die();
+        return new Promise(() => {});
       case "sleep":
         await context.sleep(`${action.ms}ms`);
         return;

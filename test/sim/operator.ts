@@ -123,7 +123,10 @@ export function keepAnswering(simulation: Simulation): void {
     for (const task of oracle.tasks.values()) {
       const asks =
         task.state === "in_doubt" ? [task.effect] : task.state === "waiting" ? task.waitingFor : [];
-      const names = asks.filter((name) => !name.startsWith("child:"));
+      // What was answered need not be said again, and a deadline comes by itself.
+      const isAnswered = (name: string) => task.signals.some((one) => one.name === name);
+      const isPersons = task.state === "in_doubt" || !("dueAt" in task);
+      const names = asks.filter((name) => isPersons && !name.startsWith("child:") && !isAnswered(name));
       if (names.length === 0) continue;
       const process = simulation.begin("person");
       process.wake(() =>

@@ -45,6 +45,7 @@ export class Oracle {
   broken: Broken | undefined;
   /** Messages that somebody planted or took away: they are nobody's fault. */
   readonly strangers = new Set<string>();
+  private readonly taken: { readonly queue: string; readonly seq: number }[] = [];
   open = 0;
   private readonly newest = new Map<string, Run>();
   private readonly begun = new Map<string, number>();
@@ -131,6 +132,23 @@ export class Oracle {
     this.spent.set(task, spent);
     if (budget !== undefined && spent > budget + 1e-9)
       this.breaks("within budget", `task ${task} has cost $${spent.toFixed(5)} of $${budget}`);
+  }
+
+  /** Somebody takes a message away. */
+  vanishes(queue: string, seq: number): void {
+    this.strangers.add(`${queue}/${seq}`);
+    this.taken.push({ queue, seq });
+  }
+
+  /** How many messages were taken away that no document says anything else of: a report has to name them. */
+  get vanished(): number {
+    const settledAs = (queue: string, seq: number) =>
+      [...this.tasks.values()].flatMap(
+        ({ settled }) => settled.find((one) => one.queue === queue && one.seq === seq) ?? [],
+      );
+    return this.taken.filter(({ queue, seq }) =>
+      settledAs(queue, seq).every(({ outcome }) => outcome === "lost"),
+    ).length;
   }
 
   /** A message leaves its stream. */

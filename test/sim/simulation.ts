@@ -8,7 +8,7 @@ import { makeSettings, type Settings } from "../../shared/settings/settings.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
 import { agentOf } from "./handler.ts";
 import { type Broken, Oracle } from "./oracle.ts";
-import type { Plan, RunnerPlan } from "./plan/plan.ts";
+import type { Plan, ProcessFault, RunnerPlan } from "./plan/plan.ts";
 import { Broker } from "./world/broker.ts";
 import { simulatedBus } from "./world/bus.ts";
 import type { Globals } from "./world/globals.ts";
@@ -52,9 +52,12 @@ export class Simulation {
   private readonly lives = new Map<string, number>();
   private readonly alive = new Set<Process>();
   private hasRun = false;
+  /** Faults that have not come true yet, and after how many requests they will. */
+  private readonly left: (ProcessFault & { left: number })[];
 
   constructor(plan: Plan, globals: Globals, isTold: boolean) {
     this.plan = plan;
+    this.left = plan.faults.map((fault) => ({ ...fault, left: fault.after }));
     this.globals = globals;
     this.isTold = isTold;
     this.settings = makeSettings({ namespace: "sim", ackWait: plan.ackWait });
@@ -113,18 +116,13 @@ export class Simulation {
   begin(slot: string, skew = 0): Process {
     const life = this.lives.get(slot) ?? 0;
     this.lives.set(slot, life + 1);
-    const mishaps = new Map<number, Mishap[]>();
-    if (!this.isCalm)
-      for (const fault of this.plan.faults)
-        if (fault.process === slot && fault.life === life)
-          mishaps.set(fault.request, [...(mishaps.get(fault.request) ?? []), fault.mishap]);
     const name = `${slot}.${life + 1}`;
     const process = new Process({
       name,
       time: this.time,
       random: random(this.plan.seed, name),
       skew,
-      mishaps,
+      mishapsAt: (what) => this.mishapsAt(slot, what),
       ran: () => {
         this.hasRun = true;
       },
@@ -134,10 +132,22 @@ export class Simulation {
     return process;
   }
 
+  /** What the plan has for this request: each fault comes true once, at the so-manieth request that it is meant for. */
+  private mishapsAt(slot: string, what: string): readonly Mishap[] {
+    if (this.isCalm) return [];
+    return this.left.flatMap((fault) => {
+      const isMeant = fault.process === "any runner" ? /^r\d/.test(slot) : fault.process === slot;
+      if (!isMeant || !what.startsWith(fault.what) || fault.left-- > 0) return [];
+      this.left.splice(this.left.indexOf(fault), 1);
+      return [fault.mishap];
+    });
+  }
+
   depsOf(process: Process, more: Partial<Deps> = {}): Deps {
     const { time, network, broker, settings, documents, copies, oracle } = this;
     const left = (stream: { name: string }, message: Parameters<Oracle["left"]>[1], why: string) =>
       oracle.left(stream.name, message, why);
+    const lanes = this.lanesOf("main");
     const store = simulatedStore({ time, network, documents, ...(copies && { copies }) }, process);
     return {
       store: sealed(store, quickSealer, () => {}),
@@ -149,7 +159,7 @@ export class Simulation {
         : () => {},
       settings,
       runner: process.name,
-      lanesOf: (agent) => this.lanesOf(agent),
+      lanesOf: (agent) => (agent === "main" ? lanes : this.lanesOf(agent)),
       meter: { count: () => {}, flush: async () => {} },
       sealer: quickSealer,
       ...more,
@@ -157,7 +167,9 @@ export class Simulation {
   }
 
   lanesOf(agent: string): number | undefined {
-    return agent === "main" ? this.plan.agents.main.lanes : agent === "child" ? LANES.child : undefined;
+    const { lanes, lanesLater = lanes } = this.plan.agents.main;
+    if (agent === "main") return this.isCalm ? lanesLater : lanes;
+    return agent === "child" ? LANES.child : undefined;
   }
 
   /** Runs `work` in a process until it ends or dies, then calls back. What it throws is no accident: functions fail. */
@@ -205,6 +217,11 @@ export class Simulation {
     });
   }
 
+  /** Where every runner is cut off for good somebody puts a new one there. */
+  private needsRunner(): boolean {
+    return [...this.alive].some((process) => process.isCutForGood);
+  }
+
   /** Functions are woken every minute. */
   private wakeAgain(runner: RunnerPlan): void {
     const next = MINUTE - ((this.time.now - BEGIN) % MINUTE);
@@ -218,11 +235,7 @@ export class Simulation {
     return [
       {
         name: "main",
-        agent: agentOf(
-          stage,
-          { ...main, lanes: this.isCalm ? main.lanes : (runner.lanes ?? main.lanes) },
-          runner.version,
-        ),
+        agent: agentOf(stage, { ...main, lanes: this.lanesOf("main") as number }, runner.version),
       },
       ...(isParent ? [{ name: "child", agent: agentOf(stage, { ...child, lanes: LANES.child }, 1) }] : []),
     ];
@@ -286,10 +299,9 @@ export class Simulation {
     this.network.isUp.bus = true;
     this.network.isUp.store = true;
     for (const process of this.alive) process.heal();
-    // The newest version is everywhere by now.
-    const outdated = this.plan.runners.filter(({ lanes }) => lanes !== undefined);
-    for (const process of this.alive)
-      if (outdated.some(({ name }) => process.name.startsWith(`${name}.`)))
-        process.wake(() => process.stop.abort(new Error("told to stop")));
+    if (this.needsRunner()) this.keepRunning({ name: "well", version: 1, skew: 0, after: 1 });
+    // Soon the newest version is everywhere.
+    if (this.plan.agents.main.lanesLater === undefined) return;
+    for (const process of this.alive) process.wake(() => process.stop.abort(new Error("told to stop")));
   }
 }

@@ -6,6 +6,8 @@ export interface AgentPlan {
   readonly program: Program;
   readonly attempts: number;
   readonly lanes: number;
+  /** How many it has when the newest version is everywhere. */
+  readonly lanesLater?: number;
   readonly order: "loose" | "strict";
   readonly budgetUsd?: number;
   /** In milliseconds. */
@@ -22,8 +24,6 @@ export interface RunnerPlan {
   readonly after: number;
   /** The time limit of an invocation; none for a process that stays. */
   readonly limit?: number;
-  /** Other lanes than the plan's agent has. */
-  readonly lanes?: number;
 }
 
 /** What somebody outside does. */
@@ -35,11 +35,14 @@ export type Operation = { readonly at: number; readonly task: string } & (
   | { readonly do: "resolve" | "reconcile" }
 );
 
-/** What goes wrong with a process, at a request of one of its lives. */
+/** What goes wrong with a process as it sends a request. */
 export interface ProcessFault {
+  /** Its name; or "any runner". */
   readonly process: string;
-  readonly life: number;
-  readonly request: number;
+  /** How the request begins: "replace t1", "+ACK"; or nothing, for any. */
+  readonly what: string;
+  /** After so many others of the kind. */
+  readonly after: number;
   readonly mishap: Mishap;
 }
 
@@ -73,27 +76,28 @@ export interface Plan {
 
 const SECOND = 1_000;
 
+/** Where faults are most likely: a plan of a theme meets in hundreds of seeds what others meet in thousands. */
+const themes = ["anything", "anything", "takeover", "takeover", "invocations", "copies"] as const;
+type Theme = (typeof themes)[number];
+
 export function planOf(seed: number): Plan {
   const chance = random(seed, "plan");
-  const isReplicated = chance.chance(0.15);
+  const theme = chance.pick(themes);
+  const isReplicated = theme === "copies";
   const main = agentPlan(chance, makeProgram(chance));
   const child = agentPlan(chance, makeProgram(chance, true));
-  const runners = makeRunners(chance);
-  const tasks = Array.from(
-    { length: 1 + (chance.chance(0.35) ? 1 + chance.int(2) : 0) },
-    (_, i) => `t${i + 1}`,
-  );
-  const operations = makeOperations(chance, tasks, main.program);
+  const count = theme === "anything" && chance.chance(0.4) ? 2 + chance.int(2) : 1;
+  const tasks = Array.from({ length: count }, (_, i) => `t${i + 1}`);
   return {
     seed,
     ackWait: 30 * SECOND,
     isReplicated,
     agents: { main, child },
-    runners,
-    operations,
-    faults: makeFaults(chance, runners, isReplicated),
-    serverFaults: makeServerFaults(chance, tasks),
-    losses: chance.pick([0, 0, 0, 0, 0, 0.02, 0.1]),
+    runners: makeRunners(chance, theme),
+    operations: makeOperations(chance, tasks, main.program),
+    faults: makeFaults(chance, theme),
+    serverFaults: makeServerFaults(chance, tasks, theme),
+    losses: theme === "anything" ? chance.pick([0, 0, 0, 0.02, 0.1]) : 0,
     calmAt: chance.pick([45, 60, 120]) * SECOND,
     isReconciled: chance.chance(0.1),
   };
@@ -103,21 +107,28 @@ function agentPlan(chance: Random, program: Program): AgentPlan {
   return {
     program,
     attempts: 1 + chance.int(3),
-    lanes: chance.pick([1, 1, 1, 2]),
+    ...chance.pick([
+      { lanes: 1 },
+      { lanes: 1 },
+      { lanes: 1 },
+      { lanes: 1 },
+      { lanes: 2 },
+      { lanes: 2, lanesLater: 1 },
+    ]),
     order: chance.chance(0.15) ? "strict" : "loose",
     ...(chance.chance(0.5) && { budgetUsd: chance.pick([0.004, 0.008, 0.015, 0.05]) }),
     timeout: chance.pick([40, 120]) * SECOND,
   };
 }
 
-function makeRunners(chance: Random): RunnerPlan[] {
-  return Array.from({ length: 1 + chance.int(2) + (chance.chance(0.1) ? 1 : 0) }, (_, i) => ({
+function makeRunners(chance: Random, theme: Theme): RunnerPlan[] {
+  const few = theme === "invocations" ? 1 : 2;
+  return Array.from({ length: theme === "anything" ? 1 + chance.int(3) : few }, (_, i) => ({
     name: `r${i + 1}`,
-    version: chance.chance(0.15) ? 2 : 1,
-    skew: chance.chance(0.3) ? Math.round(chance.between(-2_000, 2_000)) : 0,
+    version: chance.chance(0.1) ? 2 : 1,
+    skew: chance.chance(0.3) ? Math.round(chance.between(-1_200, 1_200)) : 0,
     after: chance.pick([1, 10, 500, 8_000]),
-    ...(chance.chance(0.2) && { limit: chance.pick([40, 60, 300]) * SECOND }),
-    ...(chance.chance(0.05) && { lanes: 1 }),
+    ...(chance.chance(theme === "invocations" ? 1 : 0.05) && { limit: chance.pick([40, 60, 300]) * SECOND }),
   }));
 }
 
@@ -186,19 +197,41 @@ export function namesIn(program: Program): { name: string; isApproval: boolean }
   });
 }
 
-function makeFaults(chance: Random, runners: readonly RunnerPlan[], isReplicated: boolean): ProcessFault[] {
-  return Array.from({ length: chance.pick([0, 1, 1, 2, 2, 3, 4, 6]) }, () => ({
-    process: chance.chance(0.8) ? chance.pick(runners).name : chance.pick(["operator", "dispatch"]),
-    life: chance.pick([0, 0, 0, 0, 1, 1, 2]),
-    request: chance.chance(0.7) ? chance.int(40) : chance.int(150),
-    mishap: makeMishap(chance, isReplicated),
-  }));
+/** Requests by which a task gets on. */
+const WORDS = [
+  "replace",
+  "put journal",
+  "get",
+  "get journal",
+  "+WPI",
+  "newest delivery",
+  "+ACK",
+  "publish",
+  "create",
+  "-NAK",
+  "is it held",
+  "Attesting",
+];
+
+function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
+  const isAimed = theme !== "anything";
+  const count = isAimed ? chance.pick([1, 1, 2, 2, 3]) : chance.pick([0, 1, 1, 2, 3, 5]);
+  return Array.from({ length: count }, () => {
+    const isRunners = isAimed || chance.chance(0.8);
+    const isAny = chance.chance(0.15);
+    return {
+      process: isRunners ? "any runner" : chance.pick(["operator", "dispatch"]),
+      what: isAny ? "" : chance.pick(WORDS),
+      after: isAny ? chance.int(60) : chance.pick([0, 0, 0, 1, 1, 2, 3, 5, 8]),
+      mishap: makeMishap(chance, theme),
+    };
+  });
 }
 
-function makeMishap(chance: Random, isReplicated: boolean): Mishap {
+function makeMishap(chance: Random, theme: Theme): Mishap {
   const ms = Math.round(chance.pick([200, 3_000, 12_000, 25_000, 35_000, 70_000]) * chance.between(0.7, 1.3));
-  if (isReplicated && chance.chance(0.35))
-    return { kind: "deposed", ms: Math.round(chance.between(3, 14) * SECOND) };
+  if (theme === "copies" && chance.chance(0.5))
+    return { kind: "deposed", ms: Math.round(chance.between(3, 40) * SECOND) };
   const roll = chance.int(100);
   if (roll < 35) return { kind: "dies", when: chance.pick(["before", "after"] as const) };
   if (roll < 50) return { kind: "freezes", ms, asleep: chance.chance(0.5) };
@@ -208,17 +241,20 @@ function makeMishap(chance: Random, isReplicated: boolean): Mishap {
       from: chance.pick(["bus", "store", "both"] as const),
       ms,
       loses: chance.pick(["requests", "answers"] as const),
+      ...(chance.chance(0.1) && { isForGood: true }),
     };
   if (roll < 75) return { kind: "late", ms };
   if (roll < 88) return { kind: "unanswered" };
   if (roll < 91) return { kind: "refused" };
-  if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-2_000, 2_000)) };
+  if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-1_200, 1_200)) };
   return { kind: "told to stop" };
 }
 
-function makeServerFaults(chance: Random, tasks: readonly string[]): ServerFault[] {
-  return Array.from({ length: chance.pick([0, 0, 0, 0, 1, 1, 2]) }, (): ServerFault => {
-    const at = Math.round(chance.between(0, 60) * SECOND);
+function makeServerFaults(chance: Random, tasks: readonly string[], theme: Theme): ServerFault[] {
+  const count =
+    theme === "takeover" || theme === "copies" ? chance.pick([0, 1, 1, 2]) : chance.pick([0, 0, 0, 1, 1, 2]);
+  return Array.from({ length: count }, (): ServerFault => {
+    const at = Math.round(chance.between(0, chance.pick([15, 40])) * SECOND);
     const roll = chance.int(100);
     if (roll < 50)
       return {

@@ -23,6 +23,8 @@ export type Action =
   /** Goes on for so long whatever its signal says, and does nothing afterwards. */
   | { readonly do: "ignore"; readonly ms: number }
   | { readonly do: "hang"; readonly heeds: boolean; readonly untilAttempt: number }
+  /** Takes its process with it, so many times. */
+  | { readonly do: "crash"; readonly name: string; readonly times: number }
   | { readonly do: "sleep"; readonly ms: number }
   | { readonly do: "approval"; readonly name: string; readonly timeout?: number; readonly catches: boolean }
   | { readonly do: "event"; readonly name: string; readonly timeout?: number }
@@ -48,7 +50,9 @@ interface Making {
 
 export function makeProgram(random: Random, isChild = false): Program {
   const making: Making = { random, isChild, names: 0 };
-  return actions(making, isChild ? 1 + random.int(2) : 1 + random.int(4), 0);
+  // Most are small: what goes wrong goes wrong with little, and little is quickly played.
+  const most = isChild || random.chance(0.7) ? 2 : 5;
+  return actions(making, 1 + random.int(most), 0);
 }
 
 function actions(making: Making, count: number, depth: number): Action[] {
@@ -91,6 +95,7 @@ function action(making: Making, depth: number): Action {
   if (roll < 60) return { do: "work", name: named(making, "work"), ms };
   if (roll < 63) return { do: "ignore", ms: random.pick([1_000, 8_000, 15_000]) };
   if (roll < 65) return { do: "hang", heeds: random.chance(0.5), untilAttempt: 1 };
+  if (roll < 66) return { do: "crash", name: named(making, "crash"), times: random.pick([1, 2, 1_000]) };
   if (roll < 69) return { do: "sleep", ms: random.pick([10, 2_000, 20_000, 70_000]) };
   if (roll < 74)
     return {

@@ -35,7 +35,7 @@ export class Network {
     if (process.isDead) return new Promise(() => {});
     const { to, what, act } = request;
     const { time } = this;
-    const fate = this.fateOf(process, request.to, process.nextMishaps(), what);
+    const fate = this.fateOf(process, request.to, process.meets(what), what);
     return new Promise((resolve, reject) => {
       let isOver = false;
       /** Only the first answer is heard, and after it nobody waits any more. */
@@ -104,7 +104,10 @@ export class Network {
           break;
         case "cut":
           for (const server of mishap.from === "both" ? (["bus", "store"] as const) : [mishap.from])
-            process.cutUntil[server] = this.time.now + mishap.ms;
+            process.cutUntil[server] = mishap.isForGood
+              ? Number.POSITIVE_INFINITY
+              : this.time.now + mishap.ms;
+          process.isCutForGood = mishap.isForGood === true;
           process.losesAnswers = mishap.loses === "answers";
           break;
         case "late":

@@ -2,7 +2,7 @@ import type { Clock } from "../../../shared/ports/clock.ts";
 import type { Random } from "./random.ts";
 import type { Time } from "./time.ts";
 
-/** What a process meets at one of its requests, counted from 0 in each of its lives. */
+/** What a process meets at one of its requests. */
 export type Mishap =
   | { readonly kind: "dies"; readonly when: "before" | "after" }
   /** Stands still. `asleep`: the machine does, so that its clock that only grows stands still too. */
@@ -13,6 +13,8 @@ export type Mishap =
       readonly from: Server | "both";
       readonly ms: number;
       readonly loses: "requests" | "answers";
+      /** It is not over when faults are: this runner never gets well, and others have to do its work. */
+      readonly isForGood?: boolean;
     }
   /** The request takes so long to arrive: perhaps when nobody waits for its answer any more. */
   | { readonly kind: "late"; readonly ms: number }
@@ -36,14 +38,14 @@ export class Process {
   isDead = false;
   /** Called when it dies. */
   died: () => void = () => {};
-  requests = 0;
   /** Until when it is cut off, by server. */
   readonly cutUntil = { bus: 0, store: 0 };
   losesAnswers = false;
+  isCutForGood = false;
   deposedAt: number | undefined;
   deposedUntil = 0;
   private readonly time: Time;
-  private readonly mishaps: ReadonlyMap<number, readonly Mishap[]>;
+  private readonly mishapsAt: (what: string) => readonly Mishap[];
   private readonly told: (what: string) => void;
   private frozenUntil = 0;
   private slept = 0;
@@ -56,7 +58,8 @@ export class Process {
     time: Time;
     random: Random;
     skew: number;
-    mishaps: ReadonlyMap<number, readonly Mishap[]>;
+    /** What it meets as it sends this request. */
+    mishapsAt: (what: string) => readonly Mishap[];
     ran: () => void;
     told: (what: string) => void;
   }) {
@@ -64,7 +67,7 @@ export class Process {
     this.time = given.time;
     this.random = given.random;
     this.skew = given.skew;
-    this.mishaps = given.mishaps;
+    this.mishapsAt = given.mishapsAt;
     this.ran = given.ran;
     this.told = given.told;
     const born = this.time.now;
@@ -75,9 +78,8 @@ export class Process {
     };
   }
 
-  /** What it meets at its next request. */
-  nextMishaps(): readonly Mishap[] {
-    return this.mishaps.get(this.requests++) ?? [];
+  meets(what: string): readonly Mishap[] {
+    return this.mishapsAt(what);
   }
 
   die(): void {
@@ -108,6 +110,7 @@ export class Process {
 
   /** Faults are over: it is as well as it can be, if it lives. */
   heal(): void {
+    if (this.isCutForGood) return;
     this.cutUntil.bus = 0;
     this.cutUntil.store = 0;
     this.deposedUntil = 0;

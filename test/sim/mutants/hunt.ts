@@ -1,0 +1,23 @@
+import { type Search, search } from "../search.ts";
+import type { Mutant } from "./guards.ts";
+
+/** How a mutant fared. */
+export interface Hunted {
+  readonly mutant: Mutant;
+  readonly seeds: number;
+  readonly seconds: number;
+  /** The promise that was broken, and by which seed; none where the mutant survived. */
+  readonly killedBy?: { readonly seed: number; readonly promise: string; readonly message: string };
+}
+
+/** Plays seeds against a mutant until one breaks a promise. */
+export async function hunt(
+  mutant: Mutant,
+  given: Pick<Search, "from" | "seeds" | "ms" | "jobs">,
+): Promise<Hunted> {
+  const imports = [new URL("mutate.ts", import.meta.url).href];
+  const found = await search({ ...given, imports, env: { SIM_MUTANT: mutant.name } });
+  const { broken, seconds } = found;
+  const seeds = broken ? broken.seed - given.from + 1 : found.seeds;
+  return { mutant, seeds, seconds, ...(broken && { killedBy: broken }) };
+}
