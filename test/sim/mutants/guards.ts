@@ -17,13 +17,17 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   {
-    name: "token",
-    guard: "a holder writes only while the document has its own claim's token",
-    file: "runner/claim.ts",
+    name: "compare-and-set",
+    guard: "a document is written only on the revision that its writer saw",
+    file: "retry/guarded-write.ts",
     changes: [
-      ['return task.state === "running" && task.token === token;', 'return task.state === "running";'],
+      [
+        "const result = await deps.store.replace(next, seen);",
+        "const result = await deps.store.replace(next, (await deps.store.get(task.id))?.revision ?? seen);",
+      ],
     ],
     breaks: ["one final state", "no overlap", "nothing repeated", "settled first"],
+    isQuick: true,
   },
   {
     name: "journal-fence",

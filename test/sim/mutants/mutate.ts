@@ -1,5 +1,6 @@
 import { registerHooks } from "node:module";
 import { mutantNamed } from "./guards.ts";
+import { mutated } from "./mutated.ts";
 
 /** Loaded before everything else: the source of one file is not what it is on disk. */
 const name = process.env.SIM_MUTANT;
@@ -14,17 +15,3 @@ registerHooks({
     return { ...result, source: mutated(String(result.source), name, changes) };
   },
 });
-
-/** The source with each change made. A change that no longer fits its source is an error, not a mutant that survives. */
-export function mutated(
-  source: string,
-  mutant: string,
-  list: readonly (readonly [string, string])[],
-): string {
-  return list.reduce((text, [find, replace]) => {
-    const places = text.split(find).length - 1;
-    if (places !== 1)
-      throw new Error(`Mutant ${mutant}: ${JSON.stringify(find)} is there ${places} times, not once`);
-    return text.replace(find, () => replace);
-  }, source);
-}

@@ -76,16 +76,35 @@ export interface Plan {
 
 const SECOND = 1_000;
 
-/** Where faults are most likely: a plan of a theme meets in hundreds of seeds what others meet in thousands. */
-const themes = ["anything", "anything", "takeover", "takeover", "invocations", "copies"] as const;
-type Theme = (typeof themes)[number];
+/** What a plan is mostly about: one of a theme meets in hundreds of seeds what others meet in hundred thousands. */
+const themes = {
+  anything: 25,
+  /** A message comes to a second runner while the first is cut off, or frozen, and may still act. */
+  takeover: 33,
+  /** A request of a process that has died arrives long after. */
+  late: 14,
+  invocations: 12,
+  /** A store of several copies, one of which does not know that the others have gone on. */
+  copies: 16,
+} as const;
+type Theme = keyof typeof themes;
+
+function themeOf(chance: Random): Theme {
+  let roll = chance.int(100);
+  for (const [theme, share] of Object.entries(themes)) {
+    roll -= share;
+    if (roll < 0) return theme as Theme;
+  }
+  return "anything";
+}
 
 export function planOf(seed: number): Plan {
   const chance = random(seed, "plan");
-  const theme = chance.pick(themes);
+  const theme = themeOf(chance);
+  const isSlow = theme !== "anything" && theme !== "invocations" && chance.chance(0.8);
   const isReplicated = theme === "copies";
-  const main = agentPlan(chance, makeProgram(chance));
-  const child = agentPlan(chance, makeProgram(chance, true));
+  const main = agentPlan(chance, makeProgram(chance, isSlow ? "slow" : "any"), isSlow);
+  const child = agentPlan(chance, makeProgram(chance, "any", true));
   const count = theme === "anything" && chance.chance(0.4) ? 2 + chance.int(2) : 1;
   const tasks = Array.from({ length: count }, (_, i) => `t${i + 1}`);
   return {
@@ -103,7 +122,7 @@ export function planOf(seed: number): Plan {
   };
 }
 
-function agentPlan(chance: Random, program: Program): AgentPlan {
+function agentPlan(chance: Random, program: Program, isSlow = false): AgentPlan {
   return {
     program,
     attempts: 1 + chance.int(3),
@@ -117,7 +136,7 @@ function agentPlan(chance: Random, program: Program): AgentPlan {
     ]),
     order: chance.chance(0.15) ? "strict" : "loose",
     ...(chance.chance(0.5) && { budgetUsd: chance.pick([0.004, 0.008, 0.015, 0.05]) }),
-    timeout: chance.pick([40, 120]) * SECOND,
+    timeout: (isSlow ? 240 : chance.pick([40, 120])) * SECOND,
   };
 }
 
@@ -230,24 +249,40 @@ function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
 
 function makeMishap(chance: Random, theme: Theme): Mishap {
   const ms = Math.round(chance.pick([200, 3_000, 12_000, 25_000, 35_000, 70_000]) * chance.between(0.7, 1.3));
-  if (theme === "copies" && chance.chance(0.5))
-    return { kind: "deposed", ms: Math.round(chance.between(3, 40) * SECOND) };
+  switch (theme) {
+    case "copies":
+      if (chance.chance(0.7)) return { kind: "deposed", ms: Math.round(chance.between(10, 90) * SECOND) };
+      break;
+    case "late":
+      if (chance.chance(0.7))
+        return { kind: "dies", when: "after", late: Math.round(chance.between(10, 100) * SECOND) };
+      break;
+    case "takeover":
+      if (chance.chance(0.7)) return absence(chance, Math.round(chance.between(10, 95) * SECOND));
+      break;
+    default:
+      break;
+  }
   const roll = chance.int(100);
   if (roll < 35) return { kind: "dies", when: chance.pick(["before", "after"] as const) };
-  if (roll < 50) return { kind: "freezes", ms, asleep: chance.chance(0.5) };
-  if (roll < 65)
-    return {
-      kind: "cut",
-      from: chance.pick(["bus", "store", "both"] as const),
-      ms,
-      loses: chance.pick(["requests", "answers"] as const),
-      ...(chance.chance(0.1) && { isForGood: true }),
-    };
+  if (roll < 65) return absence(chance, ms);
   if (roll < 75) return { kind: "late", ms };
   if (roll < 88) return { kind: "unanswered" };
   if (roll < 91) return { kind: "refused" };
   if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-1_200, 1_200)) };
   return { kind: "told to stop" };
+}
+
+/** Frozen, or cut off. */
+function absence(chance: Random, ms: number): Mishap {
+  if (chance.chance(0.5)) return { kind: "freezes", ms, asleep: chance.chance(0.5) };
+  return {
+    kind: "cut",
+    from: chance.pick(["bus", "bus", "store", "both"] as const),
+    ms,
+    loses: chance.pick(["requests", "answers"] as const),
+    ...(chance.chance(0.1) && { isForGood: true }),
+  };
 }
 
 function makeServerFaults(chance: Random, tasks: readonly string[], theme: Theme): ServerFault[] {
@@ -261,10 +296,10 @@ function makeServerFaults(chance: Random, tasks: readonly string[], theme: Theme
         at,
         kind: "the broker is killed",
         ms: Math.round(chance.pick([20, 800, 6_000, 40_000])),
-        forgets: chance.pick([0, 50, 3_000]),
+        forgets: chance.pick([0, 50, 3_000, 30_000]),
       };
     if (roll < 70) return { at, kind: "the store is away", ms: chance.pick([500, 8_000, 30_000]) };
-    if (roll < 80)
+    if (roll < 80 || (theme === "takeover" && roll > 95))
       return chance.chance(0.7)
         ? { at, kind: "the consumer is changed", ackWait: chance.pick([1_000, 5_000]) }
         : { at, kind: "the consumer is changed", maxDeliver: 2 };

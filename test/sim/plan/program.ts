@@ -45,14 +45,37 @@ export type Program = readonly Action[];
 interface Making {
   readonly random: Random;
   readonly isChild: boolean;
+  readonly pace: keyof typeof paces;
   names: number;
 }
 
-export function makeProgram(random: Random, isChild = false): Program {
-  const making: Making = { random, isChild, names: 0 };
+/** How long the parts of a program take, in milliseconds. */
+export const paces = {
+  any: [0, 1, 20, 500, 4_000, 9_000, 26_000],
+  /** So that a holder that is gone for a while still has something to do. */
+  slow: [20, 4_000, 9_000, 15_000, 26_000],
+} as const;
+
+export function makeProgram(random: Random, pace: keyof typeof paces = "any", isChild = false): Program {
+  const making: Making = { random, isChild, pace, names: 0 };
+  if (pace === "slow") return slowly(making);
   // Most are small: what goes wrong goes wrong with little, and little is quickly played.
   const most = isChild || random.chance(0.7) ? 2 : 5;
   return actions(making, 1 + random.int(most), 0);
+}
+
+/** Mostly work of some length, one thing after the other or beside each other. */
+function slowly(making: Making): Action[] {
+  const { random } = making;
+  const some = () => {
+    const all = actions(making, 1, 1);
+    return random.chance(0.5) ? [work(making), ...all] : all;
+  };
+  return Array.from({ length: 1 + random.int(3) }, () => some()).flat();
+}
+
+function work(making: Making): Action {
+  return { do: "work", name: named(making, "work"), ms: making.random.pick(paces.slow) };
 }
 
 function actions(making: Making, count: number, depth: number): Action[] {
@@ -65,7 +88,7 @@ function named(making: Making, what: string): string {
 
 function action(making: Making, depth: number): Action {
   const { random, isChild } = making;
-  const ms = random.pick([0, 1, 20, 500, 4_000, 9_000, 26_000]);
+  const ms = random.pick(paces[making.pace]);
   const roll = random.int(100);
   if (roll < 20)
     return {

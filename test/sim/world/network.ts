@@ -36,6 +36,7 @@ export class Network {
     const { to, what, act } = request;
     const { time } = this;
     const fate = this.fateOf(process, request.to, process.meets(what), what);
+    if (fate.isUnsent) return new Promise(() => {});
     return new Promise((resolve, reject) => {
       let isOver = false;
       /** Only the first answer is heard, and after it nobody waits any more. */
@@ -90,14 +91,18 @@ export class Network {
     let isUnanswered = random.chance(this.losses);
     let isFatal = false;
     let isRefused = false;
+    let isUnsent = false;
     const isSwift = random.chance(0.5);
     for (const mishap of mishaps) {
       this.counts.set(mishap.kind, (this.counts.get(mishap.kind) ?? 0) + 1);
       this.told(process, `${what}: ${mishap.kind}`);
       switch (mishap.kind) {
         case "dies":
-          if (mishap.when === "before") process.die();
+          if (mishap.when === "before" || mishap.late !== undefined) process.die();
           else isFatal = true;
+          there += mishap.late ?? 0;
+          // What is on its way arrives; the rest was never sent.
+          isUnsent = mishap.when === "before";
           break;
         case "freezes":
           process.freeze(mishap.ms, mishap.asleep);
@@ -134,6 +139,6 @@ export class Network {
       }
     }
     if (process.isCutFrom(to) && !process.losesAnswers) isLost = true;
-    return { there, back, isLost, isUnanswered, isFatal, isRefused, isSwift };
+    return { there, back, isUnsent, isLost, isUnanswered, isFatal, isRefused, isSwift };
   }
 }

@@ -4,7 +4,8 @@ import type { Time } from "./time.ts";
 
 /** What a process meets at one of its requests. */
 export type Mishap =
-  | { readonly kind: "dies"; readonly when: "before" | "after" }
+  /** `late`: the request arrives so long after its death. */
+  | { readonly kind: "dies"; readonly when: "before" | "after"; readonly late?: number }
   /** Stands still. `asleep`: the machine does, so that its clock that only grows stands still too. */
   | { readonly kind: "freezes"; readonly ms: number; readonly asleep: boolean }
   /** Is cut off from a server, or hears no answer of it. */

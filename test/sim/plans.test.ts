@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Plan } from "./plan/plan.ts";
+import { planOf } from "./plan/plan.ts";
+import type { Program } from "./plan/program.ts";
+import { type Played, play } from "./play.ts";
+import { type Globals, takeGlobals } from "./world/globals.ts";
+
+let globals: Globals;
+beforeAll(() => {
+  globals = takeGlobals();
+});
+afterAll(() => globals.restore());
+
+/** One task of one agent on one runner, and nothing goes wrong. */
+function quiet(program: Program, more: Partial<Plan> = {}): Plan {
+  const agent = { program, attempts: 2, lanes: 1, order: "loose", timeout: 120_000 } as const;
+  return {
+    seed: 1,
+    ackWait: 30_000,
+    isReplicated: false,
+    agents: { main: agent, child: { ...agent, program: [] } },
+    runners: [{ name: "r1", version: 1, skew: 0, after: 1 }],
+    operations: [{ at: 10, task: "t1", do: "submit" }],
+    faults: [],
+    serverFaults: [],
+    losses: 0,
+    calmAt: 10_000,
+    isReconciled: true,
+    ...more,
+  };
+}
+
+const said = ({ story }: Played, what: RegExp) => story.filter((line) => what.test(line.what)).length;
+
+test("a seed stands for one story, byte for byte", async () => {
+  for (const seed of [3, 14, 159, 2_653]) {
+    const [one, other] = [await play(planOf(seed), globals, true), await play(planOf(seed), globals, true)];
+    expect(one.steps).toBeGreaterThan(50);
+    expect(JSON.stringify(one.story)).toBe(JSON.stringify(other.story));
+  }
+});
+
+test("a quiet plan is played to its end, and reconciled", async () => {
+  const played = await play(quiet([{ do: "step", name: "s", ms: 20, failsUntil: 0 }]), globals, true);
+  expect(played.broken).toBeUndefined();
+  expect(said(played, /^task t1: complete by r1\.1/)).toBe(1);
+  expect(said(played, /^task t1: execution \d+: step s#1$/)).toBe(1);
+});
+
+describe("a function's invocations are too short", () => {
+  const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 40_000 }];
+
+  test("for a handler that stores nothing: its attempts fail, and say why", async () => {
+    const played = await play(quiet([{ do: "work", name: "w", ms: 60_000 }], { runners }), globals, true);
+    expect(played.broken).toBeUndefined();
+    expect(said(played, /"as":"failed".*attempts_exhausted: Failed 2 times.*stored nothing new/)).toBe(1);
+  });
+
+  test("for a turn that comes after work which is not journaled: no turn is begun, and its attempts fail", async () => {
+    const program: Program = [
+      { do: "work", name: "w", ms: 9_000 },
+      { do: "llm", name: "ask", turns: 1, tools: "none" },
+    ];
+    const played = await play(quiet(program, { runners }), globals, true);
+    expect(played.broken).toBeUndefined();
+    expect(said(played, /is asked$/)).toBe(0);
+    expect(said(played, /"as":"failed".*too little time for what comes next/)).toBe(1);
+  });
+
+  test("but the same work in a step is done once, and the turn in the next invocation", async () => {
+    const program: Program = [
+      { do: "step", name: "s", ms: 9_000, failsUntil: 0 },
+      { do: "llm", name: "ask", turns: 1, tools: "none" },
+    ];
+    const played = await play(quiet(program, { runners }), globals, true);
+    expect(played.broken).toBeUndefined();
+    expect(said(played, /execution \d+: step s#1$/)).toBe(1);
+    expect(said(played, /^task t1: complete by/)).toBe(1);
+  });
+});

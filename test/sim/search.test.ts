@@ -1,0 +1,66 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { mutants } from "./mutants/guards.ts";
+import { hunt } from "./mutants/hunt.ts";
+import { mutated } from "./mutants/mutated.ts";
+import { search } from "./search.ts";
+
+/** Another part of the seeds each day would find more, and be red by chance: `npm run sim` does that. */
+test("no promise is broken by the first 400 seeds", { timeout: 300_000 }, async () => {
+  const found = await search({ from: 1, seeds: 400, jobs: 2 });
+  expect(found.broken).toBeUndefined();
+  expect(found.seeds).toBe(400);
+  // Faults did come true.
+  expect(found.faults.dies).toBeGreaterThan(20);
+});
+
+describe("mutants", () => {
+  test("each of at least 25 fits its source", () => {
+    expect(mutants.length).toBeGreaterThanOrEqual(25);
+    expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
+    for (const { name, file, changes } of mutants) {
+      const source = readFileSync(new URL(`../../shared/${file}`, import.meta.url), "utf8");
+      expect(mutated(source, name, changes)).not.toBe(source);
+    }
+  });
+
+  const quick = mutants.filter(({ isQuick }) => isQuick);
+  test.each(quick)(
+    "without the guard that $guard ($name), a promise is broken",
+    { timeout: 300_000 },
+    async (mutant) => {
+      const { killedBy } = await hunt(mutant, { from: 1, seeds: 3_000, jobs: 1 });
+      expect(mutant.breaks).toContain(killedBy?.promise);
+    },
+  );
+});
+
+describe("the command", () => {
+  const sim = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["test/sim/main.ts", ...args], {
+      cwd: new URL("../..", import.meta.url),
+      encoding: "utf8",
+    });
+    return { status, stdout, stderr };
+  };
+
+  test("plays one seed, and tells its story", () => {
+    const { status, stdout } = sim("--seed", "3");
+    expect(stdout).toContain("Seed 3: ");
+    expect(stdout).toMatch(/No promise was broken\. \(\d+ steps\)/);
+    expect(status).toBe(0);
+    expect(JSON.parse(sim("--seed", "3", "--json").stdout)).toMatchObject({ seed: 3, plan: { seed: 3 } });
+  });
+
+  test("says how it is used, and when it was used wrongly", () => {
+    expect(sim("--help")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("npm run sim -- --seed"),
+    });
+    expect(sim("--seeds", "many")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("whole number"),
+    });
+  });
+});
