@@ -4,6 +4,7 @@ import { isFinal } from "../../shared/task/table.ts";
 import { keepAnswering, planOperations, publishDirectly } from "./operator.ts";
 import type { Broken } from "./oracle.ts";
 import type { Plan, ServerFault } from "./plan/plan.ts";
+import { keepDispatching, keepRunning } from "./runners.ts";
 import { BEGIN, type Line, Simulation } from "./simulation.ts";
 import type { Globals } from "./world/globals.ts";
 
@@ -24,11 +25,15 @@ export async function play(plan: Plan, globals: Globals, isTold = false): Promis
   const simulation = new Simulation(plan, globals, isTold);
   const { time, oracle, broker } = simulation;
   const operations = planOperations(simulation);
-  for (const runner of plan.runners) simulation.keepRunning(runner);
-  simulation.keepDispatching();
+  for (const runner of plan.runners) keepRunning(simulation, runner);
+  keepDispatching(simulation);
   keepAnswering(simulation);
   for (const fault of plan.serverFaults) planServerFault(simulation, fault);
-  time.at(BEGIN + plan.calmAt, () => simulation.calm());
+  time.at(BEGIN + plan.calmAt, () => {
+    // Where a runner is cut off for good, somebody puts another one there.
+    if (simulation.isShort) keepRunning(simulation, { name: "well", version: 1, skew: 0, after: 1 });
+    simulation.calm();
+  });
   const isOver = () => {
     if (operations.left() > 0 || oracle.open > 0) return false;
     for (const stream of broker.streams.values()) if (stream.messages.size > 0) return false;

@@ -1,18 +1,13 @@
-import { buryGivenUp } from "../../shared/dispatch/advisories.ts";
-import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { messageOf } from "../../shared/errors/errors.ts";
-import type { Deps, Invocation } from "../../shared/ports/deps.ts";
-import { serve } from "../../shared/runner/serve.ts";
+import type { Deps } from "../../shared/ports/deps.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
 import { makeSettings, type Settings } from "../../shared/settings/settings.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
-import { agentOf } from "./handler.ts";
 import { type Broken, Oracle } from "./oracle.ts";
-import type { Plan, ProcessFault, RunnerPlan } from "./plan/plan.ts";
+import type { Plan, ProcessFault } from "./plan/plan.ts";
 import { Broker } from "./world/broker.ts";
 import { simulatedBus } from "./world/bus.ts";
 import type { Globals } from "./world/globals.ts";
-import { simulatedModel } from "./world/model.ts";
 import { Network } from "./world/network.ts";
 import { Outside } from "./world/outside.ts";
 import { type Mishap, Process } from "./world/process.ts";
@@ -22,7 +17,6 @@ import { Copies, simulatedStore } from "./world/store.ts";
 import { Time } from "./world/time.ts";
 
 export const BEGIN = Date.UTC(2030, 0, 7);
-const MINUTE = 60_000;
 const LANES = { child: 1 };
 
 /** A line of a simulation's story. */
@@ -199,107 +193,20 @@ export class Simulation {
     if (process.isDead) over();
   }
 
-  /** A runner comes, and comes again whenever it is gone. */
-  keepRunning(runner: RunnerPlan): void {
-    this.time.at(this.time.now + runner.after, () => {
-      const process = this.begin(runner.name, runner.skew);
-      this.tell(process.name, "begins");
-      const again = () => this.keepRunning(runner);
-      process.wake(() => {
-        if (runner.limit === undefined) this.live(process, (one) => this.serveForever(one, runner), again);
-        else
-          this.live(
-            process,
-            (one) => this.invoke(one, runner, runner.limit as number),
-            () => this.wakeAgain(runner),
-          );
-      });
-    });
-  }
-
-  /** Where every runner is cut off for good somebody puts a new one there. */
-  private needsRunner(): boolean {
+  /** Whether a runner is cut off, and will be for good. */
+  get isShort(): boolean {
     return [...this.alive].some((process) => process.isCutForGood);
-  }
-
-  /** Functions are woken every minute. */
-  private wakeAgain(runner: RunnerPlan): void {
-    const next = MINUTE - ((this.time.now - BEGIN) % MINUTE);
-    this.time.at(this.time.now + next, () => this.keepRunning({ ...runner, after: 1 }));
-  }
-
-  private agents(process: Process, runner: RunnerPlan) {
-    const stage = { process, outside: this.outside, oracle: this.oracle };
-    const { main, child } = this.plan.agents;
-    const isParent = JSON.stringify(main.program).includes('"do":"child"');
-    return [
-      {
-        name: "main",
-        agent: agentOf(stage, { ...main, lanes: this.lanesOf("main") as number }, runner.version),
-      },
-      ...(isParent ? [{ name: "child", agent: agentOf(stage, { ...child, lanes: LANES.child }, 1) }] : []),
-    ];
-  }
-
-  private modelFor(process: Process) {
-    return simulatedModel(
-      this.time,
-      random(this.plan.seed, `model of ${process.name}`),
-      process,
-      (asked, turn, usd) => this.oracle.charged(asked, turn, usd),
-    );
-  }
-
-  private async serveForever(process: Process, runner: RunnerPlan): Promise<void> {
-    const deps = this.depsOf(process, { model: this.modelFor(process) });
-    const { signal: stop } = process.stop;
-    await Promise.all(
-      this.agents(process, runner).map(({ name, agent }) =>
-        serve(deps, { name, agent, mode: "forever", stop }),
-      ),
-    );
-  }
-
-  /** As a function's entry does it: with an end, before which it is told to stop, and at which it is no more. */
-  private async invoke(process: Process, runner: RunnerPlan, limit: number): Promise<void> {
-    const reserve = this.settings.stopGrace + this.settings.requestTimeout;
-    const end = this.time.now + limit - reserve;
-    const invocation: Invocation = { left: () => Math.max(0, end - this.time.now), longest: limit - reserve };
-    this.time.at(end, () => process.wake(() => process.stop.abort(new Error("out of time"))));
-    this.time.at(end + reserve, () => process.die());
-    const deps = this.depsOf(process, { model: this.modelFor(process), invocation });
-    const { signal: stop } = process.stop;
-    for (const { name, agent } of this.agents(process, runner)) {
-      await dispatchDue(deps, name, stop, agent.limits);
-      await serve(deps, { name, agent, mode: "idle", stop });
-    }
-  }
-
-  /** What `dispatch` does every minute. */
-  keepDispatching(): void {
-    this.time.at(this.time.now + MINUTE, () => {
-      this.keepDispatching();
-      const process = this.begin("dispatch");
-      const deps = this.depsOf(process);
-      const { signal: stop } = process.stop;
-      const work = async () => {
-        await buryGivenUp(deps, stop);
-        for (const agent of ["main", "child"])
-          await dispatchDue(deps, agent, stop, { lanes: this.lanesOf(agent) ?? 1, dispatchTimeout: MINUTE });
-      };
-      process.wake(() => this.live(process, work, () => {}));
-    });
   }
 
   /** Nothing goes wrong any more. */
   calm(): void {
+    if (this.isCalm) return;
     this.isCalm = true;
     this.tell("world", "is calm from now on");
     this.network.losses = 0;
     this.network.isUp.bus = true;
     this.network.isUp.store = true;
     for (const process of this.alive) process.heal();
-    if (this.needsRunner()) this.keepRunning({ name: "well", version: 1, skew: 0, after: 1 });
     // Soon the newest version is everywhere.
     if (this.plan.agents.main.lanesLater === undefined) return;
     for (const process of this.alive) process.wake(() => process.stop.abort(new Error("told to stop")));

@@ -1,6 +1,8 @@
 import type { Mishap } from "../world/process.ts";
 import { type Random, random } from "../world/random.ts";
+import { makeFaults, makeServerFaults } from "./faults.ts";
 import { makeProgram, type Program } from "./program.ts";
+import { type Theme, themeOf } from "./theme.ts";
 
 export interface AgentPlan {
   readonly program: Program;
@@ -75,28 +77,6 @@ export interface Plan {
 }
 
 const SECOND = 1_000;
-
-/** What a plan is mostly about: one of a theme meets in hundreds of seeds what others meet in hundred thousands. */
-const themes = {
-  anything: 25,
-  /** A message comes to a second runner while the first is cut off, or frozen, and may still act. */
-  takeover: 33,
-  /** A request of a process that has died arrives long after. */
-  late: 14,
-  invocations: 12,
-  /** A store of several copies, one of which does not know that the others have gone on. */
-  copies: 16,
-} as const;
-type Theme = keyof typeof themes;
-
-function themeOf(chance: Random): Theme {
-  let roll = chance.int(100);
-  for (const [theme, share] of Object.entries(themes)) {
-    roll -= share;
-    if (roll < 0) return theme as Theme;
-  }
-  return "anything";
-}
 
 export function planOf(seed: number): Plan {
   const chance = random(seed, "plan");
@@ -213,97 +193,5 @@ export function namesIn(program: Program): { name: string; isApproval: boolean }
       default:
         return [];
     }
-  });
-}
-
-/** Requests by which a task gets on. */
-const WORDS = [
-  "replace",
-  "put journal",
-  "get",
-  "get journal",
-  "+WPI",
-  "newest delivery",
-  "+ACK",
-  "publish",
-  "create",
-  "-NAK",
-  "is it held",
-  "Attesting",
-];
-
-function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
-  const isAimed = theme !== "anything";
-  const count = isAimed ? chance.pick([1, 1, 2, 2, 3]) : chance.pick([0, 1, 1, 2, 3, 5]);
-  return Array.from({ length: count }, () => {
-    const isRunners = isAimed || chance.chance(0.8);
-    const isAny = chance.chance(0.15);
-    return {
-      process: isRunners ? "any runner" : chance.pick(["operator", "dispatch"]),
-      what: isAny ? "" : chance.pick(WORDS),
-      after: isAny ? chance.int(60) : chance.pick([0, 0, 0, 1, 1, 2, 3, 5, 8]),
-      mishap: makeMishap(chance, theme),
-    };
-  });
-}
-
-function makeMishap(chance: Random, theme: Theme): Mishap {
-  const ms = Math.round(chance.pick([200, 3_000, 12_000, 25_000, 35_000, 70_000]) * chance.between(0.7, 1.3));
-  switch (theme) {
-    case "copies":
-      if (chance.chance(0.7)) return { kind: "deposed", ms: Math.round(chance.between(10, 90) * SECOND) };
-      break;
-    case "late":
-      if (chance.chance(0.7))
-        return { kind: "dies", when: "after", late: Math.round(chance.between(10, 100) * SECOND) };
-      break;
-    case "takeover":
-      if (chance.chance(0.7)) return absence(chance, Math.round(chance.between(10, 95) * SECOND));
-      break;
-    default:
-      break;
-  }
-  const roll = chance.int(100);
-  if (roll < 35) return { kind: "dies", when: chance.pick(["before", "after"] as const) };
-  if (roll < 65) return absence(chance, ms);
-  if (roll < 75) return { kind: "late", ms };
-  if (roll < 88) return { kind: "unanswered" };
-  if (roll < 91) return { kind: "refused" };
-  if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-1_200, 1_200)) };
-  return { kind: "told to stop" };
-}
-
-/** Frozen, or cut off. */
-function absence(chance: Random, ms: number): Mishap {
-  if (chance.chance(0.5)) return { kind: "freezes", ms, asleep: chance.chance(0.5) };
-  return {
-    kind: "cut",
-    from: chance.pick(["bus", "bus", "store", "both"] as const),
-    ms,
-    loses: chance.pick(["requests", "answers"] as const),
-    ...(chance.chance(0.1) && { isForGood: true }),
-  };
-}
-
-function makeServerFaults(chance: Random, tasks: readonly string[], theme: Theme): ServerFault[] {
-  const count =
-    theme === "takeover" || theme === "copies" ? chance.pick([0, 1, 1, 2]) : chance.pick([0, 0, 0, 1, 1, 2]);
-  return Array.from({ length: count }, (): ServerFault => {
-    const at = Math.round(chance.between(0, chance.pick([15, 40])) * SECOND);
-    const roll = chance.int(100);
-    if (roll < 50)
-      return {
-        at,
-        kind: "the broker is killed",
-        ms: Math.round(chance.pick([20, 800, 6_000, 40_000])),
-        forgets: chance.pick([0, 50, 3_000, 30_000]),
-      };
-    if (roll < 70) return { at, kind: "the store is away", ms: chance.pick([500, 8_000, 30_000]) };
-    if (roll < 80 || (theme === "takeover" && roll > 95))
-      return chance.chance(0.7)
-        ? { at, kind: "the consumer is changed", ackWait: chance.pick([1_000, 5_000]) }
-        : { at, kind: "the consumer is changed", maxDeliver: 2 };
-    if (roll < 90) return { at, kind: "a message vanishes" };
-    return { at, kind: "a message is published by hand", task: chance.pick(tasks) };
   });
 }

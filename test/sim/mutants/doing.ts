@@ -1,0 +1,191 @@
+import type { Mutant } from "./guards.ts";
+
+/** What is done once: records before acks, journals, effects, budgets, cancels. */
+export const doing: readonly Mutant[] = [
+  {
+    name: "record-before-ack",
+    guard: "how it ended is written before the ack",
+    file: "runner/handle.ts",
+    changes: [
+      [
+        "const recorded = await record(holding, ran);",
+        "await execution.delivery.ack();\n  const recorded = await record(holding, ran);",
+      ],
+    ],
+    breaks: ["settled first"],
+    isQuick: true,
+  },
+  {
+    name: "surplus-settled",
+    guard: "a message that has nothing to run is settled before it is acked",
+    file: "runner/claim.ts",
+    changes: [
+      [
+        'return written.kind === "written" ? closed(ACK, "surplus", outcome) : undefined;',
+        'return closed(ACK, "surplus", outcome);',
+      ],
+      [
+        'const written = await writeIf(decision, () => ({ type: "surplus", queue, seq, dispatch, outcome }));',
+        "void dispatch;",
+      ],
+    ],
+    breaks: ["settled first"],
+  },
+  {
+    name: "settled-skipped",
+    guard: "a message whose sequence is settled is skipped",
+    file: "task/decide.ts",
+    changes: [["if (isSettled(task, arrival.queue, arrival.seq)) return", "if (!isSettled) return"]],
+    breaks: ["one final state", "everything explained", "no overlap", "everything ends"],
+  },
+  {
+    name: "final-stays",
+    guard: "a message that finds its task ended starts nothing",
+    file: "task/decide.ts",
+    changes: [
+      [
+        '    case "dispatched":\n',
+        '    case "failed":\n    case "waiting":\n      return { kind: "claim", seen: { ...seen, task: task as never } };\n    case "dispatched":\n',
+      ],
+    ],
+    breaks: ["one final state", "no accident", "everything ends"],
+  },
+  {
+    name: "carrier",
+    guard: "only the carrier's redelivery is a takeover; another message is one too many",
+    file: "task/decide.ts",
+    changes: [['if (!isCarrier(task, arrival)) return { kind: "surplus", seen, outcome: "duplicate" };', ""]],
+    breaks: ["settled first", "no overlap", "everything explained"],
+  },
+  {
+    name: "state-before-publish",
+    guard: "a dispatch is written before its message is published",
+    file: "dispatch/submit.ts",
+    changes: [
+      [
+        "const created = await create(deps, task,",
+        'if (!isLater) await publish(deps, { task: task as Dispatched, revision: "1" }, queue, msgIdOf(task)).catch(() => {});\n  const created = await create(deps, task,',
+      ],
+    ],
+    breaks: [
+      "one final state",
+      "everything ends",
+      "everything explained",
+      "settled first",
+      "nothing repeated",
+    ],
+  },
+  {
+    name: "effect-intent",
+    guard: "an effect's intent is stored before it begins",
+    file: "handler/effect.ts",
+    changes: [
+      ['await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });', ""],
+      [
+        'await journal.append({ kind: "receipt", key, ...kept });',
+        'await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });\n      await journal.append({ kind: "receipt", key, ...kept });',
+      ],
+    ],
+    breaks: ["nothing repeated"],
+    isQuick: true,
+  },
+  {
+    name: "in-doubt",
+    guard: "an effect that began and has no receipt is not tried again in silence",
+    file: "handler/effect.ts",
+    changes: [["if (!told && !honoursKey && !isOver) return", "if (told && !told) return"]],
+    breaks: ["nothing repeated"],
+    isQuick: true,
+  },
+  {
+    name: "verify-trusted",
+    guard: '"not there" proves nothing while a dead holder\'s request may still arrive',
+    file: "handler/effect.ts",
+    changes: [['const isOver = verify && known.state === "unsure";', "const isOver = verify !== undefined;"]],
+    breaks: ["nothing repeated"],
+  },
+  {
+    name: "effect-fence",
+    guard: "an effect whose signal aborted after its intent does not begin",
+    file: "handler/effect.ts",
+    changes: [
+      [
+        "if (signal.aborted) {\n        await ended",
+        "if (signal.aborted && told(signal)) {\n        await ended",
+      ],
+      [
+        "/** The same on every try and every runner.",
+        "function told(_: unknown): boolean {\n  return false;\n}\n\n/** The same on every try and every runner.",
+      ],
+    ],
+    breaks: ["no overlap", "nothing repeated"],
+  },
+  {
+    name: "budget-reserved",
+    guard: "the most that a turn can cost is set aside before it is asked",
+    file: "handler/model-turn.ts",
+    changes: [["book.reserve(most);", ""]],
+    breaks: ["within budget"],
+  },
+  {
+    name: "budget-lost-turns",
+    guard: "a turn whose answer was lost stays charged",
+    file: "journal/budget.ts",
+    changes: [["return plus(paid(entries), lost(entries));", "return paid(entries);"]],
+    breaks: ["within budget"],
+  },
+  {
+    name: "turn-stored",
+    guard: "a turn that the journal has is not asked again",
+    file: "handler/model-turn.ts",
+    changes: [
+      ['if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;', ""],
+    ],
+    breaks: ["nothing repeated"],
+    isQuick: true,
+  },
+  {
+    name: "step-stored",
+    guard: "a step that the journal has is not run again",
+    file: "handler/step.ts",
+    changes: [["if (known) return journal.read(known.kept);", ""]],
+    breaks: ["nothing repeated"],
+    isQuick: true,
+  },
+  {
+    name: "is-new",
+    guard: "a journal counts as new only by its holder's own word, never by a count of 0",
+    file: "task/transitions.ts",
+    changes: [
+      [
+        'const isKnown = base.fence === 0 || (event.type === "claim" && base.released && isNone);',
+        "const isKnown = base.journaled === 0 || isNone;",
+      ],
+    ],
+    breaks: ["nothing repeated"],
+  },
+  {
+    name: "cancel-by-journal",
+    guard: "a holder that is asked to cancel decides on the journal whether an effect is open",
+    file: "runner/run.ts",
+    changes: [
+      [
+        'return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };',
+        'return { kind: "cancelled", ended };',
+      ],
+    ],
+    breaks: ["nothing repeated"],
+  },
+  {
+    name: "operator-reads-journal",
+    guard: "an operator's cancel reads the journal before it writes",
+    file: "dispatch/operate.ts",
+    changes: [
+      [
+        "const isOpen = journal !== undefined && doubtful(journal.entries, () => false) !== undefined;",
+        "const isOpen = doubtful === undefined;",
+      ],
+    ],
+    breaks: ["nothing repeated"],
+  },
+];

@@ -1,0 +1,124 @@
+import type { Mutant } from "./guards.ts";
+
+/** Who may act on a task: claims, leases, the wait of a successor. */
+export const holding: readonly Mutant[] = [
+  {
+    name: "compare-and-set",
+    guard: "a document is written only on the revision that its writer saw",
+    file: "retry/guarded-write.ts",
+    changes: [
+      [
+        "const result = await deps.store.replace(next, seen);",
+        "const result = await deps.store.replace(next, (await deps.store.get(task.id))?.revision ?? seen);",
+      ],
+    ],
+    breaks: ["one final state", "no overlap", "nothing repeated", "settled first"],
+    isQuick: true,
+  },
+  {
+    name: "journal-fence",
+    guard: "a holder writes its fence to the journal before it reads it",
+    file: "journal/journal.ts",
+    changes: [
+      [
+        "    checkWhole(task, found?.head);\n",
+        "    checkWhole(task, found?.head);\n    if (found) return found;\n",
+      ],
+    ],
+    breaks: ["nothing repeated", "no overlap"],
+  },
+  {
+    name: "journal-chain",
+    guard: "an append that finds another head is a stale holder's",
+    file: "journal/journal.ts",
+    changes: [
+      [
+        "if (found?.revision !== seen) throw stale(head);",
+        "if (found?.revision !== seen) seen = found?.revision;",
+      ],
+    ],
+    breaks: ["nothing repeated", "no overlap"],
+  },
+  {
+    name: "beat-document",
+    guard: "a heartbeat asks whether the document still has the claim",
+    file: "runner/lease.ts",
+    changes: [["if (claim && !stopped.signal.aborted) {", "if (claim && deps === undefined) {"]],
+    breaks: ["no overlap", "nothing repeated", "everything ends"],
+  },
+  {
+    name: "beat-attested",
+    guard: "where reads may be stale, a heartbeat ends with a write that most copies take",
+    file: "runner/lease.ts",
+    changes: [["if (deps.store.attest) {", "if (deps === undefined) {"]],
+    breaks: ["no overlap"],
+  },
+  {
+    name: "beat-sent-at",
+    guard: "a heartbeat extends the lease from when it was sent, not from its answer",
+    file: "runner/lease.ts",
+    changes: [["provenAt = sentAt;\n      return true;", "provenAt = instant(deps);\n      return true;"]],
+    breaks: ["no overlap"],
+  },
+  {
+    name: "self-abort",
+    guard: "a holder without a whole heartbeat stops by itself",
+    file: "runner/lease.ts",
+    changes: [
+      [
+        "return leaseTime - Math.max(now.wall - provenAt.wall, now.monotonic - provenAt.monotonic);",
+        "return now ? leaseTime : 0;",
+      ],
+    ],
+    breaks: ["no overlap"],
+    isQuick: true,
+  },
+  {
+    name: "asked-signal",
+    guard: "a signal that is asked compares clocks first, in a process that was frozen",
+    file: "runner/run.ts",
+    changes: [
+      ["const signal = watchful(abort.signal, lease);", "const signal = abort.signal; void watchful;"],
+    ],
+    breaks: ["no overlap"],
+  },
+  {
+    name: "monotonic-clock",
+    guard: "a lease ends by whichever clock says so first: the wall's, where a machine slept",
+    file: "runner/lease.ts",
+    changes: [["Math.max(now.wall - provenAt.wall, now.monotonic", "Math.max(0, now.monotonic"]],
+    breaks: ["no overlap"],
+  },
+  {
+    name: "takeover-wait",
+    guard: "a successor waits until no earlier holder can act",
+    file: "runner/claim.ts",
+    changes: [["await deps.clock.sleep(ms, AbortSignal.any([lease.lost, stop]));", ""]],
+    breaks: ["no overlap"],
+    isQuick: true,
+  },
+  {
+    name: "takeover-wait-length",
+    guard: "that wait is a whole lease",
+    file: "settings/settings.ts",
+    changes: [["return lease + Math.max(100, Math.floor(lease / 10));", "return lease / 2;"]],
+    breaks: ["no overlap"],
+  },
+  {
+    name: "released",
+    guard: "a task counts as let go of only when its handler's code has ended",
+    file: "task/endings.ts",
+    changes: [["released: isOver ?? false,", "released: true,"]],
+    breaks: ["no overlap"],
+    isQuick: true,
+  },
+  {
+    name: "abort-at-suspension",
+    guard: "what runs beside a wait is told to stop when the task suspends",
+    file: "runner/run.ts",
+    changes: [
+      ['abort.abort(new PawlError("execution_over", `This', 'void (new PawlError("execution_over", `This'],
+    ],
+    breaks: ["no overlap", "nothing repeated"],
+  },
+];
