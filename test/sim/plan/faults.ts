@@ -29,7 +29,7 @@ export function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
     const isAny = chance.chance(0.15);
     return {
       process: isRunners ? "any runner" : chance.pick(["operator", "dispatch"]),
-      what: isAny ? "" : chance.pick(WORDS),
+      what: isAny ? "" : theme === "late" && chance.chance(0.6) ? "put journal" : chance.pick(WORDS),
       after: isAny ? chance.int(60) : chance.pick([0, 0, 0, 1, 1, 2, 3, 5, 8]),
       mishap: makeMishap(chance, theme),
     };
@@ -44,10 +44,10 @@ function makeMishap(chance: Random, theme: Theme): Mishap {
       break;
     case "late":
       if (chance.chance(0.7))
-        return { kind: "dies", when: "after", late: Math.round(chance.between(10, 100) * SECOND) };
+        return { kind: "dies", when: "after", late: Math.round(chance.between(40, 110) * SECOND) };
       break;
     case "takeover":
-      if (chance.chance(0.7)) return absence(chance, Math.round(chance.between(10, 95) * SECOND));
+      if (chance.chance(0.7)) return absence(chance, Math.round(absenceOf(chance) * SECOND));
       break;
     default:
       break;
@@ -60,6 +60,18 @@ function makeMishap(chance: Random, theme: Theme): Mishap {
   if (roll < 91) return { kind: "refused" };
   if (roll < 94) return { kind: "set", ms: Math.round(chance.between(-1_200, 1_200)) };
   return { kind: "told to stop" };
+}
+
+/** Shorter than a lease, about as long, and longer than a successor's wait, in seconds. */
+const ABSENCES = [
+  [7, 14],
+  [14, 32],
+  [40, 95],
+] as const;
+
+function absenceOf(chance: Random): number {
+  const [least, most] = chance.pick(ABSENCES);
+  return chance.between(least, most);
 }
 
 /** Frozen, or cut off. */
@@ -88,7 +100,7 @@ export function makeServerFaults(chance: Random, tasks: readonly string[], theme
         forgets: chance.pick([0, 50, 3_000, 30_000]),
       };
     if (roll < 70) return { at, kind: "the store is away", ms: chance.pick([500, 8_000, 30_000]) };
-    if (roll < 80 || (theme === "takeover" && roll > 95))
+    if (roll < 80 || (theme === "takeover" && roll > 84))
       return chance.chance(0.7)
         ? { at, kind: "the consumer is changed", ackWait: chance.pick([1_000, 5_000]) }
         : { at, kind: "the consumer is changed", maxDeliver: 2 };
