@@ -1,0 +1,77 @@
+import { makeSettings, type Settings } from "../../../shared/settings/settings.ts";
+import { memoryStore } from "../../../shared/testing/memory-store.ts";
+import { Broker } from "../../sim/world/broker.ts";
+import { simulatedBus } from "../../sim/world/bus.ts";
+import { Network } from "../../sim/world/network.ts";
+import { Process } from "../../sim/world/process.ts";
+import { random } from "../../sim/world/random.ts";
+import { Copies, simulatedStore } from "../../sim/world/store.ts";
+import { Time } from "../../sim/world/time.ts";
+
+/** All promises that can go on have gone on when this one does. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** The simulator's world with one process that nothing happens to. Its time passes while somebody waits, and only then. */
+export class CalmWorld {
+  readonly settings: Settings;
+  /** As on this machine, for tests that compare a server's time with ours. */
+  readonly time = new Time(Date.now());
+  readonly broker = new Broker();
+  readonly network: Network;
+  readonly process: Process;
+
+  constructor(given: Partial<Settings> = {}) {
+    this.settings = makeSettings({ namespace: "sim", ...given });
+    this.network = new Network(this.time, this.settings.requestTimeout, () => {});
+    this.process = new Process({
+      name: "calm",
+      time: this.time,
+      random: random(1, "calm"),
+      skew: 0,
+      mishaps: new Map(),
+      ran: () => {},
+      told: () => {},
+    });
+  }
+
+  /** Lets time pass until there is an answer. */
+  async until<T>(answer: Promise<T>): Promise<T> {
+    let isThere = false;
+    const there = () => {
+      isThere = true;
+    };
+    answer.then(there, there);
+    for (await settled(); !isThere; await settled()) this.time.step(Number.POSITIVE_INFINITY);
+    return answer;
+  }
+
+  async pass(ms: number): Promise<void> {
+    const end = this.time.now + ms;
+    while (this.time.step(end)) await settled();
+    this.time.now = end;
+  }
+
+  /** The same, with time passing during each of its requests. */
+  driven<T extends object>(port: T): T {
+    const drive = (made: unknown) => (made instanceof Promise ? this.until(made) : made);
+    return Object.fromEntries(
+      Object.entries(port).map(([name, one]) => [
+        name,
+        typeof one === "function" ? (...given: unknown[]) => drive(one(...given)) : one,
+      ]),
+    ) as T;
+  }
+
+  bus() {
+    const { time, network, broker, settings, process } = this;
+    return simulatedBus({ time, network, broker, settings, left: () => {} }, process);
+  }
+
+  /** `isReplicated`: one whose reads may be stale, so that leases are attested. */
+  store(isReplicated = false) {
+    const { time, network, process } = this;
+    const documents = memoryStore({ now: () => Math.floor(time.now) });
+    const copies = isReplicated ? { copies: new Copies() } : {};
+    return this.driven(simulatedStore({ time, network, documents, ...copies }, process));
+  }
+}
