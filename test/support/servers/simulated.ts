@@ -19,6 +19,11 @@ export class CalmWorld {
   readonly broker = new Broker();
   readonly network: Network;
   readonly process: Process;
+  /** Answers that somebody waits for. */
+  private awaited = 0;
+  private isGoing = false;
+  /** Code of the process has run since the last step. */
+  private hasRun = false;
 
   constructor(given: Partial<Settings> = {}) {
     this.settings = makeSettings({ namespace: "sim", ...given });
@@ -29,26 +34,37 @@ export class CalmWorld {
       random: random(1, "calm"),
       skew: 0,
       mishaps: new Map(),
-      ran: () => {},
+      ran: () => {
+        this.hasRun = true;
+      },
       told: () => {},
     });
   }
 
   /** Lets time pass until there is an answer. */
-  async until<T>(answer: Promise<T>): Promise<T> {
-    let isThere = false;
-    const there = () => {
-      isThere = true;
-    };
-    answer.then(there, there);
-    for (await settled(); !isThere; await settled()) this.time.step(Number.POSITIVE_INFINITY);
-    return answer;
+  until<T>(answer: Promise<T>): Promise<T> {
+    this.awaited++;
+    void this.goOn();
+    return answer.finally(() => {
+      this.awaited--;
+    });
   }
 
   async pass(ms: number): Promise<void> {
     const end = this.time.now + ms;
     while (this.time.step(end)) await settled();
     this.time.now = end;
+  }
+
+  /** However many wait, time passes once. */
+  private async goOn(): Promise<void> {
+    if (this.isGoing) return;
+    this.isGoing = true;
+    for (await settled(); this.awaited > 0; ) {
+      this.hasRun = false;
+      if (!this.time.step(Number.POSITIVE_INFINITY) || this.hasRun) await settled();
+    }
+    this.isGoing = false;
   }
 
   /** The same, with time passing during each of its requests. */
