@@ -11,6 +11,7 @@ import {
   emptyStore,
   emulatorHost,
   everyStore,
+  isOnServer,
   stores,
   testNats,
   wired,
@@ -57,7 +58,7 @@ async function opened(kind: StoreKind) {
 describe.each(everyStore)("$kind", ({ kind, here }) => {
   describe.skipIf(!here)("expiry", () => {
     test("all that an expired task owns goes with it, and nothing of others", async () => {
-      const b = kind === "memory" ? undefined : await opened(kind);
+      const b = isOnServer(kind) ? await opened(kind) : undefined;
       await using deps = b?.deps ?? (await emptyStore(nats, kind));
       for (const id of ["t", "t-1", "1"]) await owning(deps, id);
       await owning(deps, "lives", 2, true);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { leaseRegister } from "../../shared/adapters/kv/lease.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import type { Claim, TaskStore } from "../../shared/ports/store.ts";
 import { instant, takeLease } from "../../shared/runner/lease.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
+import { claimOf, registerIn } from "../support/servers/registers.ts";
 import { testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
@@ -18,17 +18,6 @@ afterAll(() => nats.stop());
 
 const never = new AbortController().signal;
 const idle = agentOf(() => {});
-
-/** The register of a replicated bucket, in a bucket of one copy, which has none of its own. */
-function registerIn(store: TaskStore): NonNullable<TaskStore["attest"]> {
-  expect(store.attest).toBeUndefined();
-  return leaseRegister({
-    get: (_, key) => store.getRecord(key),
-    put: (_, key, text, seen) => store.putRecord(key, text, seen),
-  });
-}
-
-const claimOf = (fence: number, createdAt = 1): Claim => ({ id: "t", createdAt, fence, token: `f${fence}` });
 
 /** Task t, claimed by a runner that died at once. */
 async function claimedByTheDead(b: Bench): Promise<Claim> {
@@ -44,37 +33,6 @@ async function claimedByTheDead(b: Bench): Promise<Claim> {
   if (task.state !== "running") throw new Error(`it is ${task.state}`);
   return task;
 }
-
-test("the register of leases takes no claim after a later one", async () => {
-  await using b = await bench(nats, "nats-kv", idle);
-  const attest = registerIn(b.deps.store);
-  const first = await attest(claimOf(1));
-  const again = await attest(claimOf(1), first);
-  // The answer to the last one was lost: what is known is old, or nothing.
-  const healed = await attest(claimOf(1), first);
-  expect(new Set([first, again, healed, await attest(claimOf(1))]).size).toBe(4);
-
-  const second = await attest(claimOf(2));
-  expect(second).toBeDefined();
-  for (const known of [undefined, first, healed]) {
-    expect(await attest(claimOf(1), known)).toBeUndefined();
-    expect(await attest({ ...claimOf(2), token: "another" }, known)).toBeUndefined();
-  }
-  expect(await attest(claimOf(2), second)).toBeDefined();
-  // The id was forgotten and is used again.
-  expect(await attest(claimOf(1, 2))).toBeDefined();
-  expect(await attest(claimOf(2), second)).toBeUndefined();
-});
-
-test("of claims that are attested at once the latest stands in the end", async () => {
-  await using b = await bench(nats, "nats-kv", idle);
-  const attest = registerIn(b.deps.store);
-  const fences = Array.from({ length: 12 }, (_, i) => i + 1);
-  // One that was refused too often says so, and is asked again by the next beat.
-  await Promise.allSettled(fences.map((fence) => attest(claimOf(fence))));
-  expect(await attest(claimOf(12))).toBeDefined();
-  for (const fence of fences.slice(0, -1)) expect(await attest(claimOf(fence))).toBeUndefined();
-});
 
 test("a holder that is answered from the past loses its lease once a later claim is attested", async () => {
   await using b = await bench(nats, "nats-kv", idle, { ackWait: 3_000 });

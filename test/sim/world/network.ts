@@ -7,10 +7,13 @@ export interface Request<T> {
   readonly to: Server;
   readonly what: string;
   /** At the server, in one moment. A promise's value is taken when the answer arrives. */
-  readonly act: () => T | Promise<T>;
+  readonly act: () => T | Promise<T> | typeof UNANSWERED;
   /** What a leader answers that was deposed and does not know it; without this it can't do anything. */
   readonly deposed?: (since: number) => T | Promise<T>;
 }
+
+/** What `act` returns where the server says nothing. */
+export const UNANSWERED = Symbol("unanswered");
 
 const CODES = { bus: "bus_unavailable", store: "store_unavailable" } as const;
 const REFUSED = { bus: "bus_refused", store: "store_refused" } as const;
@@ -68,7 +71,7 @@ export class Network {
           if (fate.isSwift) give(fate.back, () => fail("unavailable"));
           return;
         }
-        let answer: T | Promise<T>;
+        let answer: T | Promise<T> | typeof UNANSWERED;
         try {
           answer = isDeposed && request.deposed ? request.deposed(process.deposedAt ?? time.now) : act();
         } catch (error) {
@@ -77,8 +80,10 @@ export class Network {
         }
         if (answer instanceof Promise) answer.catch(() => {});
         if (fate.isFatal) process.die();
-        else if (!fate.isUnanswered && !(process.losesAnswers && process.isCutFrom(to)))
-          give(fate.back, () => resolve(answer));
+        if (fate.isFatal || answer === UNANSWERED) return;
+        const heard = answer;
+        if (!fate.isUnanswered && !(process.losesAnswers && process.isCutFrom(to)))
+          give(fate.back, () => resolve(heard));
       });
     });
   }

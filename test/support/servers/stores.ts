@@ -11,6 +11,7 @@ import { nodeSealer } from "../../../shared/seal/node.ts";
 import { sealed } from "../../../shared/seal/sealed.ts";
 import { makeSettings, type Settings } from "../../../shared/settings/settings.ts";
 import { memoryStore } from "../../../shared/testing/memory-store.ts";
+import { CalmWorld } from "./simulated.ts";
 
 export const emulatorHost = inject("emulatorHost");
 export const hasEmulator = emulatorHost !== "";
@@ -18,20 +19,30 @@ export const hasEmulator = emulatorHost !== "";
 /** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
 export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
 
-/** All that pass the store's contract: those on servers, and the test kit's. */
-export const everyStore = [...stores, { kind: "memory" as const, here: true }];
+/** Those that need no server: the test kit's, and the simulator's, of one copy and of several. */
+const SERVERLESS = ["memory", "simulated", "simulated, replicated"] as const;
+type Serverless = (typeof SERVERLESS)[number];
+
+/** All that pass the store's contract. */
+export const everyStore = [...stores, ...SERVERLESS.map((kind) => ({ kind, here: true }))];
+
+export function isOnServer(kind: StoreKind | Serverless): kind is StoreKind {
+  return STORES.includes(kind as StoreKind);
+}
 
 /** A store that is empty, sealed as all are. */
 export interface EmptyStore extends AsyncDisposable {
   readonly store: TaskStore;
   readonly settings: Settings;
-  /** None of the test kit's. */
+  /** None where there is no server. */
   readonly nc?: NatsConnection;
 }
 
-export async function emptyStore(nats: LocalNats, kind: StoreKind | "memory"): Promise<EmptyStore> {
-  if (kind !== "memory") return wired(world(nats, kind).config);
-  const store = sealed(memoryStore(), nodeSealer(), () => {});
+export async function emptyStore(nats: LocalNats, kind: StoreKind | Serverless): Promise<EmptyStore> {
+  if (isOnServer(kind)) return wired(world(nats, kind).config);
+  const isReplicated = kind === "simulated, replicated";
+  const plain = kind === "memory" ? memoryStore() : new CalmWorld().store(isReplicated);
+  const store = sealed(plain, nodeSealer(), () => {});
   return { store, settings: makeSettings({}), [Symbol.asyncDispose]: () => store.close() };
 }
 
