@@ -1,4 +1,4 @@
-import { countKinds } from "./faults.ts";
+import { countKinds } from "./faults/disturb.ts";
 import { longestRecovery } from "./figures.ts";
 import type { Progress } from "./soak.ts";
 

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { countKinds } from "./faults.ts";
-import { channels } from "./plan.ts";
+import { countKinds } from "./faults/disturb.ts";
+import { channels } from "./faults/plan.ts";
+import { regimes } from "./faults/regimes.ts";
 import { perMinute } from "./progress.ts";
-import { regimes } from "./regimes.ts";
 import { isRight, type Result, verdictOf } from "./result.ts";
 import { BOUND } from "./soak.ts";
 

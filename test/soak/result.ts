@@ -1,7 +1,7 @@
-import type { Fault } from "./faults.ts";
-import type { Judgement, Wrong } from "./oracle.ts";
-import type { Explained } from "./reconciled.ts";
-import type { RegimeName } from "./regimes.ts";
+import type { Fault } from "./faults/disturb.ts";
+import type { RegimeName } from "./faults/regimes.ts";
+import type { Judgement, Wrong } from "./oracle/judge.ts";
+import type { Explained } from "./oracle/reconciled.ts";
 
 /** What came of one regime. Durations are milliseconds. */
 export interface Result {

@@ -1,6 +1,6 @@
 import type { Reply, Script } from "../../infra/local/model.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
-import type { Random } from "./plan.ts";
+import type { Random } from "./faults/plan.ts";
 
 export const AGENT = "errand";
 /** So many tasks run at once. */

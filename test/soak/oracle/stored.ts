@@ -1,9 +1,9 @@
-import type { Wired } from "../../functions/wiring/wire.node.ts";
-import type { Entry } from "../../shared/journal/entries.ts";
-import { readJournal } from "../../shared/journal/journal.ts";
-import type { State, Task } from "../../shared/task/document.ts";
-import type { Json } from "../../shared/values/json.ts";
-import { patiently } from "../support/time/until.ts";
+import type { Wired } from "../../../functions/wiring/wire.node.ts";
+import type { Entry } from "../../../shared/journal/entries.ts";
+import { readJournal } from "../../../shared/journal/journal.ts";
+import type { State, Task } from "../../../shared/task/document.ts";
+import type { Json } from "../../../shared/values/json.ts";
+import { patiently } from "../../support/time/until.ts";
 
 /** What Pawl has stored of a task, as far as the oracle goes by it. */
 export interface StoredTask {

@@ -1,6 +1,6 @@
-import type { Look } from "../support/http/board.ts";
-import type { Deed } from "./deeds.ts";
-import type { Evidence, Wrong } from "./oracle.ts";
+import type { Look } from "../../support/http/board.ts";
+import type { Deed } from "../deeds.ts";
+import type { Evidence, Wrong } from "./judge.ts";
 import type { StoredTask } from "./stored.ts";
 
 /**

@@ -1,6 +1,6 @@
-import type { Look } from "../support/http/board.ts";
-import type { Deed } from "./deeds.ts";
-import type { Fault } from "./faults.ts";
+import type { Look } from "../../support/http/board.ts";
+import type { Deed } from "../deeds.ts";
+import type { Fault } from "../faults/disturb.ts";
 import { overlapped } from "./overlapped.ts";
 import { repeated } from "./repeated.ts";
 import type { StoredTask } from "./stored.ts";

@@ -2,12 +2,12 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type ServerProcess, startServer } from "../../infra/local/process.ts";
-import { freeze } from "../support/faults/freeze.ts";
-import type { Inject } from "./faults.ts";
-import { AGENT } from "./work.ts";
+import { type ServerProcess, startServer } from "../../../infra/local/process.ts";
+import { freeze } from "../../support/faults/freeze.ts";
+import { AGENT } from "../work.ts";
+import type { Inject } from "./disturb.ts";
 
-const CLI = fileURLToPath(new URL("../../infra/cli/main.ts", import.meta.url));
+const CLI = fileURLToPath(new URL("../../../infra/cli/main.ts", import.meta.url));
 
 /** Runners in processes of their own: whoever ends, killed or by itself, is replaced. */
 export interface Crew extends AsyncDisposable {

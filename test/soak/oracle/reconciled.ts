@@ -1,13 +1,13 @@
-import type { Wired } from "../../functions/wiring/wire.node.ts";
-import { queueOf } from "../../shared/dispatch/dispatch.ts";
-import { verdictOf } from "../../shared/reconcile/figures/report.ts";
-import type { FindingName } from "../../shared/reconcile/findings/findings.ts";
-import { writers } from "../../shared/reconcile/page/writers.ts";
-import { reconcile } from "../../shared/reconcile/reconcile.ts";
-import { streamName } from "../../shared/task/names.ts";
-import { patiently } from "../support/time/until.ts";
+import type { Wired } from "../../../functions/wiring/wire.node.ts";
+import { queueOf } from "../../../shared/dispatch/dispatch.ts";
+import { verdictOf } from "../../../shared/reconcile/figures/report.ts";
+import type { FindingName } from "../../../shared/reconcile/findings/findings.ts";
+import { writers } from "../../../shared/reconcile/page/writers.ts";
+import { reconcile } from "../../../shared/reconcile/reconcile.ts";
+import { streamName } from "../../../shared/task/names.ts";
+import { patiently } from "../../support/time/until.ts";
+import { AGENT, LANES } from "../work.ts";
 import type { StoredTask } from "./stored.ts";
-import { AGENT, LANES } from "./work.ts";
 
 /** Findings that a soak may have, because a fault of ours really did that. Anything else is a false alarm. */
 export const legitimate: Partial<Record<FindingName, string>> = {};

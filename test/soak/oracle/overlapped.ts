@@ -1,7 +1,7 @@
-import { type Execution, executions, overlaps } from "../support/executions.ts";
-import type { Deed } from "./deeds.ts";
-import type { Fault } from "./faults.ts";
-import type { Evidence, Wrong } from "./oracle.ts";
+import { type Execution, executions, overlaps } from "../../support/executions.ts";
+import type { Deed } from "../deeds.ts";
+import type { Fault } from "../faults/disturb.ts";
+import type { Evidence, Wrong } from "./judge.ts";
 
 /** How soon after it woke a process has sent what it was about to send when it froze. */
 const WOKEN = 1_000;
