@@ -3,17 +3,26 @@ import { executions } from "../support/executions.ts";
 import type { Deed } from "./deeds.ts";
 import { TURN_TOKENS } from "./work.ts";
 
-/** From the last sign of an execution that was cut off to the start of the next, the longest. Doubts wait for a person. */
-export function longestRecovery(deeds: readonly Deed[], inDoubt: ReadonlySet<string>): number {
+/** From the last sign of an execution that was cut off to the start of the next. */
+export interface Recovery {
+  readonly ms: number;
+  readonly id: string;
+  readonly from: number;
+}
+
+/** The longest of all. Doubts wait for a person. */
+export function longestRecovery(deeds: readonly Deed[], inDoubt: ReadonlySet<string>): Recovery {
   const ended = new Set(deeds.filter(({ what }) => what === "end").map(({ run }) => run));
   const byTask = Map.groupBy(executions(deeds), ({ id }) => id);
-  let longest = 0;
+  let longest: Recovery = { ms: 0, id: "none", from: 0 };
   for (const [id, list] of byTask) {
     if (inDoubt.has(id) || list.length < 2) continue;
     const sorted = list.toSorted((a, b) => a.start - b.start);
     for (const [i, one] of sorted.entries()) {
       const next = sorted[i + 1];
-      if (next && !ended.has(one.notes[0]?.run ?? "")) longest = Math.max(longest, next.start - one.end);
+      if (!next || ended.has(one.notes[0]?.run ?? "")) continue;
+      const ms = next.start - one.end;
+      if (ms > longest.ms) longest = { ms, id, from: one.end };
     }
   }
   return longest;

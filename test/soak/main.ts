@@ -16,6 +16,7 @@ interface Options {
   readonly seed: string;
   readonly json?: boolean;
   readonly report?: string;
+  readonly keep?: boolean;
 }
 
 const above0 = (isWhole: boolean) => (text: string) => {
@@ -35,6 +36,7 @@ const program = new Command("soak")
   )
   .option("--seed <s>", "faults are chosen by it; made up when left out", randomBytes(3).toString("hex"))
   .option("--report <file>", "write the report to a file, as Markdown")
+  .option("--keep", "keep notes, logs and faults in dist/, also where nothing is wrong")
   .option("--json", "the result in JSON, every fault among it")
   .addHelpText(
     "after",
@@ -53,7 +55,7 @@ Example:
   .exitOverride();
 
 /** Everything that it started has ended when this resolves, also after a Ctrl-C. */
-async function run({ minutes, tasks, regime, seed, json, report }: Options): Promise<number> {
+async function run({ minutes, tasks, regime, seed, keep = false, json, report }: Options): Promise<number> {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => stop.abort(new Error("stopped")));
@@ -64,7 +66,7 @@ async function run({ minutes, tasks, regime, seed, json, report }: Options): Pro
   const results: Result[] = [];
   try {
     for (const name of names) {
-      const options = { regime: name, tasks, minutes, seed, stop: stop.signal, onLook: line.tell };
+      const options = { regime: name, tasks, minutes, seed, keep, stop: stop.signal, onLook: line.tell };
       results.push(await soak(options));
       line.end();
     }

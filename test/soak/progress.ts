@@ -28,7 +28,7 @@ export function lineOf({ regime, phase, begun, tasks, faults, deeds }: Progress,
   const completed = [...tasks.over.values()].filter((state) => state === "completed").length;
   const other = tasks.over.size - completed;
   const kinds = Object.entries(countKinds(faults)).map(([kind, count]) => `${count} ${kind}`);
-  const recovery = (longestRecovery(deeds, new Set()) / 1000).toFixed(1);
+  const recovery = (longestRecovery(deeds, new Set()).ms / 1000).toFixed(1);
   return [
     `${regime} ${clock} ${phase}`,
     `${completed} completed${other ? `, ${other} failed` : ""}${open ? `, ${open}` : ""}`,

@@ -38,7 +38,7 @@ function rowsOf(result: Result): readonly (readonly [string, string | number])[]
     ["sequences explained", explained.sequences],
     ["with faults for", seconds(result.faultMs)],
     ["all over after the last fault in", `${seconds(result.calmMs)} (at most ${seconds(BOUND)})`],
-    ["longest recovery", seconds(result.longestRecovery)],
+    ["longest recovery", `${seconds(result.longestRecovery.ms)} (${result.longestRecovery.id})`],
     ["re-spent tokens", result.respentTokens],
     ["doubts, each explained by a fault", judgement.doubts],
     ["posts again under their key", result.keyed],
@@ -54,7 +54,7 @@ function wrongOf({ judgement, explained, evidence }: Result): string[] {
   return [
     ...judgement.wrong.map(({ kind, id, detail }) => `${kind}: ${id}: ${detail}`),
     ...explained.falseAlarms.map((text) => `false alarm: ${text}`),
-    ...(evidence ? [`everything about it: ${evidence}`] : []),
+    ...(evidence ? [`kept: ${evidence}`] : []),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { Fault } from "./faults/disturb.ts";
 import type { RegimeName } from "./faults/regimes.ts";
+import type { Recovery } from "./figures.ts";
 import type { Judgement, Wrong } from "./oracle/judge.ts";
 import type { Explained } from "./oracle/reconciled.ts";
 
@@ -15,7 +16,7 @@ export interface Result {
   readonly faults: readonly Fault[];
   readonly judgement: Judgement;
   readonly explained: Explained;
-  readonly longestRecovery: number;
+  readonly longestRecovery: Recovery;
   readonly respentTokens: number;
   /** Executions beyond one a task. */
   readonly restarts: number;
@@ -25,7 +26,7 @@ export interface Result {
   readonly endedThemselves: number;
   /** The longest pause of whoever looked on. */
   readonly blinkMs: number;
-  /** Where everything lies that is known about what was wrong. */
+  /** Where everything lies that is known about it, if something was wrong or somebody asked for it. */
   readonly evidence?: string;
 }
 

@@ -32,6 +32,8 @@ export interface SoakOptions {
   readonly tasks: number;
   readonly minutes: number;
   readonly seed: string;
+  /** Keep what is known also where nothing is wrong. */
+  readonly keep: boolean;
   readonly stop: AbortSignal;
   /** Told how it is, every second. */
   readonly onLook: (now: Progress) => void;
@@ -57,6 +59,7 @@ export async function soak({
   tasks: count,
   minutes,
   seed,
+  keep,
   stop,
   onLook,
 }: SoakOptions): Promise<Result> {
@@ -168,7 +171,7 @@ export async function soak({
     endedThemselves: crew.endedThemselves(),
     blinkMs: blinks.max / 1e6,
   };
-  if (isRight(result)) return result;
+  if (isRight(result) && !keep) return result;
   return { ...result, evidence: await keepEvidence(own, folder, result) };
 }
 
