@@ -36,6 +36,7 @@ function rowsOf(result: Result): readonly (readonly [string, string | number])[]
     ["tasks a minute", perMinute(result.accepted, result.faultMs + result.calmMs)],
     ["executions beyond one a task", result.restarts],
     ["sequences explained", explained.sequences],
+    ["reconciliations under faults", `${result.beside.done} (${result.beside.cut} cut off)`],
     ["with faults for", seconds(result.faultMs)],
     ["all over after the last fault in", `${seconds(result.calmMs)} (at most ${seconds(BOUND)})`],
     ["longest recovery", `${seconds(result.longestRecovery.ms)} (${result.longestRecovery.id})`],

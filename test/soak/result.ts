@@ -2,7 +2,7 @@ import type { Fault } from "./faults/disturb.ts";
 import type { RegimeName } from "./faults/regimes.ts";
 import type { Recovery } from "./figures.ts";
 import type { Judgement, Wrong } from "./oracle/judge.ts";
-import type { Explained } from "./oracle/reconciled.ts";
+import type { Beside, Explained } from "./oracle/reconciled.ts";
 
 /** What came of one regime. Durations are milliseconds. */
 export interface Result {
@@ -16,6 +16,8 @@ export interface Result {
   readonly faults: readonly Fault[];
   readonly judgement: Judgement;
   readonly explained: Explained;
+  /** Reconciliations in the middle of it. */
+  readonly beside: Beside;
   readonly longestRecovery: Recovery;
   readonly respentTokens: number;
   /** Executions beyond one a task. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Wired } from "../../functions/wiring/wire.node.ts";
+import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { resolve } from "../../shared/dispatch/operate.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import type { State } from "../../shared/task/document.ts";
@@ -106,4 +107,14 @@ export async function answerDoubts(deps: Wired, tasks: Tasks, deeds: readonly De
     // One that has moved on since, or can't be reached, is looked at again.
     await resolve(deps, id, happened ? { happened, receipt } : { happened }).catch(() => {});
   }
+}
+
+/** How many messages there still are. One lane that can't be asked counts as one. */
+export async function inQueues(deps: Wired): Promise<number> {
+  let sum = 0;
+  for (let lane = 0; lane < LANES; lane++) {
+    const state = await deps.bus.state(queueOf(deps, { agent: AGENT, lane })).catch(() => undefined);
+    sum += state ? state.pending + state.inFlight : 1;
+  }
+  return sum;
 }

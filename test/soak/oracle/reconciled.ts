@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Wired } from "../../../functions/wiring/wire.node.ts";
 import { queueOf } from "../../../shared/dispatch/dispatch.ts";
 import { verdictOf } from "../../../shared/reconcile/figures/report.ts";
@@ -22,6 +23,35 @@ export interface Explained {
   readonly leftInQueues: number;
 }
 
+/** How often somebody reconciles in the middle of it all, as an operator may at any time. */
+const EVERY = 30_000;
+
+/** How many reconciliations came to their end under faults, and how many were cut off. */
+export interface Beside {
+  done: number;
+  cut: number;
+}
+
+/**
+ * Reconciles and repairs while everything is disturbed. What it finds standing is right at that moment: a runner has just
+ * been killed. What it says has happened stays in the report of the week, where the last reconciliation shows it.
+ */
+export async function reconcileBeside(wired: () => Promise<Wired>, stop: AbortSignal): Promise<Beside> {
+  const beside: Beside = { done: 0, cut: 0 };
+  for (;;) {
+    await sleep(EVERY, undefined, { signal: stop }).catch(() => {});
+    if (stop.aborted) return beside;
+    try {
+      await using deps = await wired();
+      const done = await reconcile(deps, stop, { repair: true, writers, lanes: { [AGENT]: LANES } });
+      beside[done ? "done" : "cut"]++;
+    } catch {
+      // A server was away for too long: the next one goes on.
+      beside.cut++;
+    }
+  }
+}
+
 /** Two reconciliations, and our own count beside them. */
 export async function explain(
   deps: Wired,
@@ -32,6 +62,8 @@ export async function explain(
   const found: { kind: FindingName; text: string }[] = [];
   let unexplained = 0;
   let sequences = 0;
+  // One that was cut off is finished as of then.
+  await reconcile(deps, stop, { repair: false, writers, lanes });
   for (const turn of ["first", "second"]) {
     const done = await reconcile(deps, stop, { repair: false, writers, lanes, isWhole: turn === "second" });
     if (!done) throw new Error("The reconciliation was stopped");
