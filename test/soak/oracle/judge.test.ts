@@ -25,6 +25,7 @@ const task = (from: number, more: Partial<StoredTask> = {}): StoredTask => ({
   id: "e1",
   state: "completed",
   mail: "verified",
+  completedAt: from + 75,
   result: { prepared: "p" },
   calls: new Map(
     CALLS.map((name, i) => [
@@ -77,6 +78,10 @@ describe("an overlap", () => {
       expect(kinds(evidence({ deeds }))).toContain("overlapped e1");
     }
   });
+  test("is one that begins when the task is over", () => {
+    const zombie = [deed("6-b", 5_000, "start"), deed("6-b", 5_001, "act", "prepare")];
+    expect(kinds(evidence({ deeds: [...next, ...zombie] }))).toContain("overlapped e1");
+  });
   test("is not that a handler noticed that it must stop", () => {
     expect(
       kinds(evidence({ deeds: [deed("6-b", 500, "start"), deed("6-b", 1_500, "aborted"), ...next] })),
@@ -96,6 +101,18 @@ describe("an overlap", () => {
       "overlapped e1",
     ]);
     expect(kinds(evidence({ deeds: [...deeds, posted(1_004)], faults }))).toEqual(["overlapped e1"]);
+  });
+  test("is what happens to more of those that were frozen than chance would hit", () => {
+    const ids = ["e1", "e2", "e3"];
+    const each = <T extends { id: string }>(of: readonly T[]) =>
+      ids.flatMap((id) => of.map((one) => ({ ...one, id })));
+    const deeds = each([deed("6-b", 500, "start"), posted(1_003), ...next]).map((one) => ({
+      ...one,
+      run: `${one.run}${one.id}`,
+    }));
+    const tasks = new Map(ids.map((id) => [id, task(1_000, { id })]));
+    const given = { accepted: ids, deeds, stored: tasks, faults: [frozen(6, 600, 1_002)] };
+    expect(kinds(evidence(given))).toEqual(ids.map((id) => `overlapped ${id}`));
   });
 });
 

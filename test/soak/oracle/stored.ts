@@ -10,7 +10,8 @@ export interface StoredTask {
   readonly id: string;
   readonly state: State;
   readonly mail: "keyed" | "verified" | "blind";
-  /** Of a completed one. */
+  /** Of a completed one: when its completion was written, and with what. */
+  readonly completedAt?: number;
   readonly result: Readonly<Record<string, Json>>;
   /** Its calls that are done, by name: when their result was appended to the journal, and what it was. */
   readonly calls: ReadonlyMap<string, { readonly storedAt: number; readonly value: Json | undefined }>;
@@ -55,6 +56,8 @@ export function storedTask(task: Task, entries: readonly Entry[]): StoredTask {
       return intent ? [{ effect: intent.key, begun: intent.when ?? 0, at }] : [];
     });
   const result = state === "completed" ? (task.result as Record<string, Json>) : {};
+  const completedAt = task.history.find(({ event }) => event === "complete")?.at;
   const { mail } = input as { mail: StoredTask["mail"] };
-  return { id, state, mail, result, calls, doubts, settled, executions, createdAt };
+  const ended = completedAt !== undefined && { completedAt };
+  return { id, state, mail, ...ended, result, calls, doubts, settled, executions, createdAt };
 }
