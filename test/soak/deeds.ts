@@ -4,12 +4,14 @@ import type { Note } from "../support/servers/runners.ts";
 import type { Asked } from "./work.ts";
 
 /**
- * Something that an execution did, as seen outside of Pawl. `at` of a line of the file is the moment before the handler's
- * last look at its signal; of a post or a turn, the moment when it arrived.
+ * Something that an execution did, as seen outside of Pawl. `at` of a line of the file, and of a post, is the moment before
+ * the handler's last look at its signal; of a turn, which Pawl asks for, the moment when it arrived.
  */
 export interface Deed extends Note {
   /** Which of its calls, as the journal names them, without the ordinal. None for a start or an end. */
   readonly deed?: string;
+  /** Of a post: when its receiver had it. */
+  readonly arrived?: number;
   /** Of a turn: which request of the stand-in's it was, from 0. */
   readonly request?: number;
 }
@@ -40,9 +42,9 @@ export function deedsOf(file: string, board: Pick<Board, "posts">): Deeds {
       if (deed.what === "start") starts.push(deed);
     }
     for (; posts < board.posts.length; posts++) {
-      const { at, path, text } = board.posts[posts] as Board["posts"][number];
-      const { deed, run } = JSON.parse(text) as { deed: string; run: string };
-      all.push({ at, id: path.split("/")[0] as string, run, pid: pidOf(run), what: "act", deed });
+      const { at: arrived, path, text } = board.posts[posts] as Board["posts"][number];
+      const { deed, run, at } = JSON.parse(text) as { deed: string; run: string; at: number };
+      all.push({ at, arrived, id: path.split("/")[0] as string, run, pid: pidOf(run), what: "act", deed });
     }
   };
   return {

@@ -43,7 +43,7 @@ function rowsOf(result: Result): readonly (readonly [string, string | number])[]
     ["re-spent tokens", result.respentTokens],
     ["doubts, each explained by a fault", judgement.doubts],
     ["posts again under their key", result.keyed],
-    ["sent before a freeze, arrived after it", judgement.late],
+    ["turns sent before a freeze, arrived after", judgement.late],
     ["findings that a fault explains", explained.legitimate.length],
     ["runners that found no server", result.endedThemselves],
     ["longest pause of the observer", seconds(result.blinkMs)],

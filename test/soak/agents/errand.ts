@@ -32,7 +32,9 @@ export default defineAgent({
     };
     const place = (key: string) => `${input.board}/${id}/${key}`;
     const send = async (deed: string, key: string) => {
-      const body = JSON.stringify({ deed, run });
+      const at = Date.now();
+      signal.throwIfAborted();
+      const body = JSON.stringify({ deed, run, at });
       const { status } = await fetch(place(key), { method: "POST", body, signal });
       return { status, by: run };
     };

@@ -92,7 +92,7 @@ describe("an overlap", () => {
     const deeds = [deed("6-b", 500, "start"), posted(1_003), ...next];
     const faults = [frozen(6, 600, 1_002)];
     expect(judge(evidence({ deeds, faults }))).toMatchObject({ wrong: [], late: 1 });
-    // Another process was frozen; it woke long before; it wrote to a file, which it does at once; it did two things.
+    // Another process was frozen; it woke long before; it wrote to a file, or posted, and had looked; it did two things.
     expect(kinds(evidence({ deeds, faults: [frozen(5, 600, 1_002)] }))).toEqual(["overlapped e1"]);
     expect(kinds(evidence({ deeds: [deed("6-b", 500, "start"), posted(3_000), ...next], faults }))).toContain(
       "overlapped e1",
@@ -101,6 +101,10 @@ describe("an overlap", () => {
       "overlapped e1",
     ]);
     expect(kinds(evidence({ deeds: [...deeds, posted(1_004)], faults }))).toEqual(["overlapped e1"]);
+    const post = deed("6-b", 1_003, "act", "ask/post/use_1");
+    expect(kinds(evidence({ deeds: [deed("6-b", 500, "start"), post, ...next], faults }))).toEqual([
+      "overlapped e1",
+    ]);
   });
   test("is what happens to more of those that were frozen than chance would hit", () => {
     const ids = ["e1", "e2", "e3"];

@@ -23,7 +23,7 @@ export interface Wrong {
 
 export interface Judgement {
   readonly wrong: readonly Wrong[];
-  /** Acts of a process that was frozen between its last look at the signal and the act: nobody can prevent those. */
+  /** Turns of a process that was frozen between its last look at the signal and the request: nobody can prevent those. */
   readonly late: number;
   /** Times that a task was in doubt, and a fault explains it. */
   readonly doubts: number;

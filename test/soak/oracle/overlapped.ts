@@ -5,6 +5,8 @@ import type { Evidence, Wrong } from "./judge.ts";
 
 /** How soon after it woke a process has sent what it was about to send when it froze. */
 const WOKEN = 1_000;
+/** At most one in so many freezes hits a process in the moment before it sends. */
+const CHANCE = 50;
 
 /** An execution that acted when its task was no longer its own, and since when. */
 interface Trespass {
@@ -16,8 +18,8 @@ interface Trespass {
 /**
  * Executions that acted after the next one of their task had started, or after the task was completed. A process that is
  * frozen between its last look at its signal and the system call that acts does that one act when it wakes, whatever
- * anybody does: receivers are given keys for that. Such an act is counted apart, if our own log has the freeze; a second
- * act of the same execution is not excused, nor are more of them than chance would hit.
+ * anybody does. Handlers say when they looked. Of a turn only its arrival is known: such a one is counted apart, if our own
+ * log has the freeze; a second act of the same execution is not excused, nor are more of them than chance would hit.
  */
 export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[]; late: number } {
   const freezes = faults.filter(({ kind }) => kind === "runner frozen");
@@ -29,7 +31,7 @@ export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[
     return act !== undefined && more.length === 0 && isLate(act, since, frozen.get(act.pid) ?? []);
   };
   const excused = trespasses.filter(isExcused);
-  const isChance = excused.length <= 1 + freezes.length / 20;
+  const isChance = excused.length <= Math.ceil(freezes.length / CHANCE);
   const wrong = isChance ? trespasses.filter((one) => !isExcused(one)) : trespasses;
   return { pairs: wrong.map(said), late: isChance ? excused.length : 0 };
 }
@@ -51,11 +53,11 @@ function afterEnd(all: readonly Execution[], stored: Evidence["stored"]): Trespa
 const actsAfter = ({ notes }: Execution, since: number) =>
   (notes as readonly Deed[]).filter(({ what, at }) => what !== "aborted" && at > since);
 
-/** Sent over a network, by a process that was frozen when the task passed on, and has just woken. */
+/** A turn, asked for by a process that was frozen when the task passed on, and has just woken. */
 function isLate({ what, deed, at }: Deed, since: number, frozen: readonly Fault[]): boolean {
-  const isSent = what === "act" && deed !== undefined && /^(ask|mail)/.test(deed);
+  const isTurn = what === "act" && deed?.startsWith("ask/turn") === true;
   return (
-    isSent && frozen.some((fault) => fault.at < since && fault.until <= at + 50 && at <= fault.until + WOKEN)
+    isTurn && frozen.some((fault) => fault.at < since && fault.until <= at + 50 && at <= fault.until + WOKEN)
   );
 }
 

@@ -33,7 +33,7 @@ const moment = ({ at, run }: Deed) => `at ${at} by ${run}`;
 
 /** The author's verify said that it had not happened, before the first of them arrived. */
 function wasDenied(mails: readonly Deed[], looks: readonly Look[]): boolean {
-  const first = Math.min(...mails.map(({ at }) => at));
+  const first = Math.min(...mails.map(({ at, arrived = at }) => arrived));
   return looks.some(({ found, at }) => !found && at < first);
 }
 
