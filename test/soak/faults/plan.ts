@@ -33,7 +33,7 @@ export type FaultKind = keyof typeof faultKinds;
  * runners from the moment when it began, so that several may be frozen at once.
  */
 export const channels = {
-  runners: { every: [2_000, 5_000], kinds: ["runner killed", "runner killed", "runner frozen"] },
+  runners: { every: [2_000, 5_000], kinds: ["runner killed", "runner frozen"] },
   broker: { every: [5_000, 10_000], kinds: ["broker killed"] },
   cluster: { every: [5_000, 10_000], kinds: ["node killed", "node killed", "node killed", "node cut off"] },
   store: { every: [5_000, 10_000], kinds: ["store cut off", "store delayed", "store half-open"] },
