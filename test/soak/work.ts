@@ -13,7 +13,7 @@ export const TURN_TOKENS = { input_tokens: 200, output_tokens: 50 };
 export function inputOf(random: Random, places: { readonly board: string; readonly notes: string }) {
   const kind = random();
   const mail = kind < 0.4 ? "keyed" : kind < 0.8 ? "verified" : "blind";
-  return { ...places, ms: Math.floor(10 + random() * 60), mail } satisfies JsonObject;
+  return { ...places, ms: Math.floor(20 + random() * 180), mail } satisfies JsonObject;
 }
 
 /** What a request to the stand-in is about. */

@@ -4,6 +4,9 @@ import * as z from "zod";
 import { defineAgent, tool } from "../../../shared/agent.ts";
 import { LANES } from "../work.ts";
 
+/** How often a step shows that it goes on, in milliseconds. */
+const TICK = 25;
+
 /**
  * Two steps, a conversation of two turns with a tool that posts, and a mail. Everything that it does is seen outside of
  * Pawl: starts, steps and ends in a file, posts by their receiver, turns by the model's stand-in, each with the execution
@@ -27,7 +30,11 @@ export default defineAgent({
     };
     const work = async (deed: string) => {
       note("act", deed);
-      await sleep(input.ms, undefined, { signal });
+      // Acts that no journal stands before: of a holder that should be silent, they are seen at once.
+      for (let left = input.ms; left > 0; left -= TICK) {
+        await sleep(Math.min(TICK, left), undefined, { signal });
+        note("act", `${deed} goes on`);
+      }
       return `${deed} by ${run}`;
     };
     const place = (key: string) => `${input.board}/${id}/${key}`;

@@ -25,7 +25,9 @@ export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[
   const freezes = faults.filter(({ kind }) => kind === "runner frozen");
   const frozen = Map.groupBy(freezes, ({ pid }) => pid);
   const all = executions(deeds);
-  const trespasses = [...beforeEnd(all), ...afterEnd(all, stored)];
+  const early = beforeEnd(all);
+  const known = new Set(early.map(({ by }) => by));
+  const trespasses = [...early, ...afterEnd(all, stored).filter(({ by }) => !known.has(by))];
   const isExcused = ({ by, since }: Trespass) => {
     const [act, ...more] = actsAfter(by, since);
     return act !== undefined && more.length === 0 && isLate(act, since, frozen.get(act.pid) ?? []);
