@@ -37,7 +37,10 @@ export async function startModel(script: Script): Promise<LocalModel> {
   const server = createServer(async (request, response) => {
     if (request.method !== "POST" || request.url !== "/v1/messages")
       return refuse(response, 404, "not_found_error");
-    const body = JSON.parse(await read(request)) as JsonObject;
+    const sent = await read(request).catch(() => undefined);
+    // Its caller died in the middle of asking.
+    if (sent === undefined) return;
+    const body = JSON.parse(sent) as JsonObject;
     const entry = { body, done: false, hungUp: false };
     requests.push(entry);
     response.on("close", () => {

@@ -26,6 +26,8 @@ export interface LocalNatsOptions {
   readonly folder?: string;
   /** More lines for its configuration, such as users. */
   readonly config?: string;
+  /** Every write is on the disk before it is answered; two minutes later by default. */
+  readonly sync?: "always";
   readonly tell?: Tell;
   readonly choosePort?: ChoosePort;
 }
@@ -39,7 +41,7 @@ export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNa
   };
   const started = await onFreePorts(async () => {
     const chosen = await choosePorts(options.choosePort);
-    await configure(folder, chosen, options.config);
+    await configure(folder, chosen, options);
     return { server: await serverIn(binary, folder, options.config), ports: chosen };
   }).catch(async (error: unknown) => {
     await tidy();
@@ -68,7 +70,7 @@ export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNa
     },
     reload: async (changed) => {
       lines = changed;
-      await configure(folder, ports, lines);
+      await configure(folder, ports, { ...options, config: lines });
       process.kill(server.pid, "SIGHUP");
     },
     halt,
@@ -87,14 +89,18 @@ async function choosePorts(choose: ChoosePort = freePort): Promise<Ports> {
   return { client: await choose(), ws: await choose(), monitor: await choose() };
 }
 
-function configure(folder: string, { client, ws, monitor }: Ports, lines = ""): Promise<void> {
+function configure(
+  folder: string,
+  { client, ws, monitor }: Ports,
+  { config = "", sync }: LocalNatsOptions,
+): Promise<void> {
   return writeFile(
     join(folder, "nats.conf"),
     `listen: "127.0.0.1:${client}"
 http: "127.0.0.1:${monitor}"
-jetstream { store_dir: "${folder}", max_file_store: 20GB }
+jetstream { store_dir: "${folder}", max_file_store: 20GB${sync ? `, sync_interval: ${sync}` : ""} }
 websocket { listen: "127.0.0.1:${ws}", no_tls: true }
-${lines}
+${config}
 `,
   );
 }

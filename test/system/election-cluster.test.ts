@@ -3,10 +3,10 @@ import { wire } from "../../functions/wiring/wire.node.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { startCluster } from "../support/servers/cluster.ts";
-import { wired, world } from "../support/servers/stores.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 
 test("submits go on while three servers choose new leaders, and who connects then waits", async () => {
-  await using cluster = await startCluster();
+  await using cluster = await startCluster(testNats);
   const killed = await cluster.leader();
   const [near] = cluster.nodes.filter((node) => node !== killed);
   if (!near) throw new Error("no other node");

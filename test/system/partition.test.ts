@@ -6,12 +6,12 @@ import { executions, overlaps } from "../support/executions.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../support/servers/cluster.ts";
 import { notes, pawl, recordFile } from "../support/servers/runners.ts";
-import { type TestWorld, wired, world } from "../support/servers/stores.ts";
+import { type TestWorld, testNats, wired, world } from "../support/servers/stores.ts";
 import { allCompleted, until } from "../support/time/until.ts";
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = await startCluster(testNats);
 });
 afterEach(() => cluster.heal([]));
 afterAll(() => cluster[Symbol.asyncDispose]());

@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { type LocalModel, type Script, startModel } from "../../infra/local/model.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
@@ -10,6 +8,7 @@ import { readJournal } from "../../shared/journal/journal.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { dollars } from "../../shared/values/dollars.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
+import { type Board, startBoard } from "../support/http/board.ts";
 import { calm, observer } from "../support/observer.ts";
 import { pawl, type Runner } from "../support/servers/runners.ts";
 import { testNats, world } from "../support/servers/stores.ts";
@@ -35,33 +34,10 @@ const script: Script = (body, count) => {
   return { content: [{ type: "tool_use", id: `use_${turn}`, name, input }], stopReason: "tool_use", delay };
 };
 
-/** A board that remembers every post, also a second one under the same key. */
-async function board() {
-  const posts: string[] = [];
-  const server = createServer(async (request, response) => {
-    const path = (request.url ?? "").slice(1);
-    if (request.method === "POST") {
-      posts.push(path);
-      // Time to be killed between the post and its receipt.
-      await sleep(Math.random() * 80);
-    } else if (!posts.includes(path)) response.statusCode = 404;
-    response.end("ok");
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    posts,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.dispose]: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
 interface Outside {
   readonly nats: LocalNats;
   readonly model: LocalModel;
-  readonly receiver: Awaited<ReturnType<typeof board>>;
+  readonly receiver: Board;
 }
 
 /** Tasks of this letter, one after the other, and their runners killed so many times. Returns what came of it, in all. */
@@ -95,7 +71,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
   start();
   const states = new Set<string>();
   const requests = () => model.requests.filter(({ body }) => taskOf(body).startsWith(letter));
-  const acts = () => requests().length + receiver.posts.filter((path) => path.startsWith(letter)).length;
+  const acts = () => requests().length + receiver.posts.filter(({ path }) => path.startsWith(letter)).length;
   for (let kills = 0; kills < times; ) {
     const holder = await until("an execution has begun", async () => {
       const task = await current();
@@ -133,7 +109,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
     const wasLost = lost(entries);
     expect(wasLost.turns, id).toBeGreaterThanOrEqual(again);
     sum.respent += wasLost.turns;
-    const posts = receiver.posts.filter((path) => path.startsWith(`${id}/`));
+    const posts = receiver.posts.map(({ path }) => path).filter((path) => path.startsWith(`${id}/`));
     expect([posts.length, new Set(posts).size], id).toEqual([POSTS, POSTS]);
     const final = receipts.at(-1) as { value?: { content: { text: string }[] } };
     expect(task, id).toMatchObject({
@@ -161,7 +137,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
 test("12 turns and 6 effects, killed at 40 points: no stored turn is asked for again, no key posted twice", async () => {
   await using nats = await testNats();
   await using model = await startModel(script);
-  using receiver = await board();
+  await using receiver = await startBoard();
   // Most of the time they wait for a lease to end: two at once.
   const halves = ["a", "b"].map((letter) => killed({ nats, model, receiver }, letter, KILLS / 2));
   const all = await Promise.all(halves);

@@ -1,11 +1,10 @@
 import { createServer } from "node:net";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import type { LocalNats, LocalNatsOptions } from "../../../infra/local/nats-server.ts";
 import { freePort, onFreePorts } from "../../../infra/local/ports.ts";
 import { type CuttingProxy, cuttingProxy } from "../faults/proxy.ts";
 import { until } from "../time/until.ts";
-import { testNats } from "./stores.ts";
 
 /** "silent": no byte passes and connections stay, as when a network goes away. "reset": they are torn down too. */
 export type Cut = "silent" | "reset";
@@ -29,12 +28,15 @@ export interface Cluster extends AsyncDisposable {
 const NODES = 3;
 const PATIENCE = 150_000;
 
+/** How one server of it is started. */
+type StartNats = (options: LocalNatsOptions) => Promise<LocalNats>;
+
 /** Three nats-servers with JetStream whose links to each other run through proxies of ours, and nowhere else. */
-export function startCluster(): Promise<Cluster> {
-  return onFreePorts(linked);
+export function startCluster(startNats: StartNats): Promise<Cluster> {
+  return onFreePorts(() => linked(startNats));
 }
 
-async function linked(): Promise<Cluster> {
+async function linked(startNats: StartNats): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   // Servers tell each other where to find a third one. What they tell leads nowhere, so that no link avoids its proxy.
   const nowhere = await refusingPort(started);
@@ -55,7 +57,7 @@ cluster {
   name: test, listen: "127.0.0.1:${ports.get(name)}", advertise: "127.0.0.1:${nowhere}"
   no_advertise: true, pool_size: -1, routes: [${routes.join(", ")}]
 }`;
-    nodes.push(Object.assign(started.use(await testNats({ config })), { name }));
+    nodes.push(Object.assign(started.use(await startNats({ config })), { name }));
   }
 
   const nc = await connect({ servers: nodes.map(({ url }) => url), maxReconnectAttempts: -1 });
