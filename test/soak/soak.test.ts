@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +42,14 @@ test("Ctrl-C leaves no process and no folder", async () => {
   const folder = emptyFolder();
   const run = soak("--tasks 40 --regime kv", folder);
   await until("its servers run", async () => readdirSync(folder).length >= 2);
+  // Its servers name the folder in their arguments, its runners in their environment.
+  const processes = () =>
+    execFileSync("ps", ["axeww"], { maxBuffer: 2 ** 26 })
+      .toString()
+      .split(folder).length - 1;
+  await until("its runners run", async () => processes() > 6);
   run.child.kill("SIGINT");
   expect(await run.exited, run.text()).toBe(130);
+  expect(processes()).toBe(0);
   expect(readdirSync(folder)).toEqual([]);
 });
