@@ -47,7 +47,8 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
 
 export function callsOf(given: Given): Calls {
   const { agent, journal, signal } = given;
-  const path = trail(journal.listed(), { journal: journal.version, agent: agent.version });
+  const versions = { journal: journal.version, agent: agent.version };
+  const path = trail(journal.listed(), versions, isAwaitedAlone);
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
   const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
   const parked: Suspension[] = [];

@@ -24,10 +24,15 @@ export interface Trail {
  * can be known: until a handler makes calls in parallel, each comes after the same calls on every run, so what the
  * journal has in its place must be this very call. From then on the order may differ from run to run, and so might
  * ordinals: what must not be mixed up needs a name of its own there.
+ *
+ * Branches may run beside each other though their calls do not: which comes first is up to what they await in between.
+ * So a call that is out of place is asked for (`isAwaitedAlone`) whether the handler itself awaits it; one in a branch
+ * proves nothing. Branches of a `Promise.race` are not seen.
  */
 export function trail(
   entries: readonly Entry[],
   versions: { readonly journal: number; readonly agent: number },
+  isAwaitedAlone: () => boolean,
 ): Trail {
   const byKey = known(entries);
   const byPlace = new Map<number, Known>();
@@ -57,15 +62,22 @@ export function trail(
           `${kind} ${JSON.stringify(name)} is called again by a handler that makes calls in parallel: which is which may differ from run to run. Give each a name of its own`,
         );
       }
-      const place = { key, at: made++, alone: !isParallel && !inner };
+      let place = { key, at: made++, alone: !isParallel && !inner };
       const mine = byKey.get(key);
       const there = byPlace.get(place.at);
       const here = `${kind} ${key}`;
       if (mine && mine.kind !== kind) throw mismatch(place.at, here, `${mine.kind} ${key}`);
-      if (place.alone && there && there.place.key !== key)
-        throw mismatch(place.at, here, `${there.kind} ${there.place.key}`);
-      if (place.alone && mine?.place.alone && mine.place.at !== place.at)
-        throw mismatch(place.at, here, `call ${mine.place.at + 1}`);
+      const isOther = there && there.place.key !== key;
+      const isMoved = mine?.place.alone && mine.place.at !== place.at;
+      if (place.alone && (isOther || isMoved)) {
+        if (isAwaitedAlone())
+          throw mismatch(
+            place.at,
+            here,
+            isOther ? `${there.kind} ${there.place.key}` : `call ${(mine?.place.at ?? 0) + 1}`,
+          );
+        place = { ...place, alone: false };
+      }
       underWay++;
       let left = false;
       const leave = () => {

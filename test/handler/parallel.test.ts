@@ -98,6 +98,40 @@ describe("a handler in several branches", () => {
     expect(await runAgent(agent, {})).toMatchObject({ state: "completed", result: "done" });
   });
 
+  test.each(["all", "allSettled", "any"] as const)(
+    "whose calls come one after the other, in an order that what they await decides (Promise.%s), is no mismatch",
+    async (how) => {
+      let starts = 0;
+      const ran: string[] = [];
+      const agent = agentOf(async ({ step }) => {
+        const isFirst = ++starts === 1;
+        const branch = async (name: string, ms: number) => {
+          await later(ms);
+          await step(name, () => void ran.push(name));
+          if (how === "any") await later(1_000);
+        };
+        // The one that was first is second when the handler starts anew.
+        const branches = [branch("a", isFirst ? 1 : 80), branch("b", isFirst ? 300 : 1)];
+        await (Promise[how] as (all: Promise<void>[]) => Promise<unknown>)(branches);
+        return step("last", () => "done");
+      });
+      const run = await runAgent(agent, {}, { crashAfter: "step:a" });
+      expect(run).toMatchObject({ state: "completed", result: "done", executions: 2 });
+      expect(ran.toSorted()).toEqual(["a", "b"]);
+    },
+  );
+
+  test("that awaits each call by itself and has changed is told so, also after branches", async () => {
+    let starts = 0;
+    const agent = agentOf(async ({ step }) => {
+      const isFirst = ++starts === 1;
+      await step(isFirst ? "old" : "new", () => 1);
+      return step("last", () => 2);
+    });
+    const run = await runAgent(agent, {}, { crashAfter: "step:old" });
+    expect(run).toMatchObject({ state: "failed", error: { code: "journal_mismatch" } });
+  });
+
   test("that fails in one is over when the others are: what they did is stored", async () => {
     let posts = 0;
     const agent = agentOf(

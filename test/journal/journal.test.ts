@@ -10,11 +10,13 @@ import {
 } from "../../shared/journal/entries.ts";
 import { type Trail, trail } from "../../shared/journal/trail.ts";
 
+/** The handler itself awaits every call. */
+const alone = () => true;
 const versions = { journal: 1, agent: 2 };
 
 /** A handler that makes these calls one after the other: the journal that it leaves. */
 function journalOf(calls: readonly (readonly [CallKind, string])[]): Entry[] {
-  const path = trail([], versions);
+  const path = trail([], versions, alone);
   return calls.flatMap(([kind, name], i): Entry[] => {
     const { key, at, alone, leave } = path.enter(kind, name);
     leave();
@@ -41,8 +43,13 @@ test("the same calls find their results, names in a loop by their ordinal", () =
     ["step", "read"],
     ["step", "read"],
   ] as const;
-  expect(walk(trail(journalOf(calls), versions), calls)).toEqual([0, 1, 2, 3]);
-  expect(walk(trail(journalOf(calls.slice(0, 2)), versions), calls)).toEqual([0, 1, undefined, undefined]);
+  expect(walk(trail(journalOf(calls), versions, alone), calls)).toEqual([0, 1, 2, 3]);
+  expect(walk(trail(journalOf(calls.slice(0, 2)), versions, alone), calls)).toEqual([
+    0,
+    1,
+    undefined,
+    undefined,
+  ]);
 });
 
 test.each([
@@ -72,14 +79,14 @@ test.each([
     ["effect", "b"],
     ["step", "c"],
   ]);
-  const go = () => walk(trail(journal, versions), calls as unknown as [CallKind, string][]);
+  const go = () => walk(trail(journal, versions, alone), calls as unknown as [CallKind, string][]);
   expect(go).toThrow(message);
   expect(go).toThrow(/begun by version 1 .* this is version 2/);
   expect(go).toThrow(expect.objectContaining({ code: "journal_mismatch" }));
 });
 
 test("calls in parallel may come in another order than before", () => {
-  const first = trail([], versions);
+  const first = trail([], versions, alone);
   const [a, b] = [first.enter("step", "a"), first.enter("step", "b")];
   b.leave();
   const c = first.enter("step", "after-b");
@@ -89,20 +96,20 @@ test("calls in parallel may come in another order than before", () => {
   const entry = ({ key, at, alone }: typeof a): Entry => ({ kind: "step", key, at, alone, value: key });
   expect([a.alone, b.alone, c.alone, last.alone]).toEqual([true, false, false, false]);
 
-  const again = trail([b, c, a, last].map(entry), versions);
+  const again = trail([b, c, a, last].map(entry), versions, alone);
   const calls = [again.enter("step", "a"), again.enter("step", "b"), again.enter("step", "after-b")];
   expect(calls.map((call) => call.known?.kept.value)).toEqual(["a#1", "b#1", "after-b#1"]);
   for (const call of calls) call.leave();
   // What comes after may come in another place the next time: it is found by its name, and by nothing else.
   expect(again.enter("step", "last").known?.kept.value).toBe("last#1");
-  expect(() => trail([b, c, a, last].map(entry), versions).enter("step", "other")).toThrow(
+  expect(() => trail([b, c, a, last].map(entry), versions, alone).enter("step", "other")).toThrow(
     /Call 1 .* step a#1/,
   );
 });
 
 test("names that can't be kept are refused", () => {
   for (const name of ["", "a#b", "a\nb", "x".repeat(129), undefined, 7]) {
-    expect(() => trail([], versions).enter("step", name as string)).toThrow(/name of a step is/);
+    expect(() => trail([], versions, alone).enter("step", name as string)).toThrow(/name of a step is/);
   }
 });
 

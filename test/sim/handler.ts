@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { type Agent, type AgentContext, defineAgent, Fatal, Retry, type Tool } from "../../shared/agent.ts";
+import { isPawlError } from "../../shared/errors/errors.ts";
 import type { Oracle, Run } from "./oracle.ts";
 import type { AgentPlan } from "./plan/plan.ts";
 import type { Action, Program } from "./plan/program.ts";
@@ -74,7 +75,7 @@ class Player {
         await this.busy("work", action.name, action.ms);
         return;
       case "ignore":
-        await this.stage.process.clock.sleep(action.ms);
+        await this.ignore(action.name, action.ms);
         return;
       case "hang":
         if (context.attempt > action.untilAttempt) return;
@@ -135,12 +136,28 @@ class Player {
   /** Something that takes its time and can be seen from outside, when it begins and when it ends. */
   private async busy(kind: "step" | "work", key: string, ms: number): Promise<void> {
     const { oracle, process } = this.stage;
-    this.context.signal.throwIfAborted();
+    // A step that may not begin is not begun: its author need not ask.
+    if (kind === "work") this.context.signal.throwIfAborted();
     oracle.acts(this.run, kind, key);
     if (ms === 0) return;
     await process.clock.sleep(ms, this.context.signal);
     this.context.signal.throwIfAborted();
     oracle.acts(this.run, kind, `${key}, its end`);
+  }
+
+  /** Told to stop it goes on for a while; whoever comes next must wait for that. Nobody could for one whose lease is lost. */
+  private async ignore(name: string, ms: number): Promise<void> {
+    const { oracle, process } = this.stage;
+    const { signal } = this.context;
+    let toldAt: number | undefined;
+    const listen = () => {
+      toldAt = process.clock.monotonic();
+    };
+    signal.addEventListener("abort", listen, { once: true });
+    await process.clock.sleep(ms);
+    const isLost = signal.aborted && isPawlError(signal.reason, "lease_lost");
+    const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt > ms;
+    if (!isLost && !isLate) oracle.acts(this.run, "work", name);
   }
 
   private async effect(action: Extract<Action, { do: "effect" }>): Promise<void> {
@@ -150,7 +167,6 @@ class Player {
     await this.context.effect(name, {
       honoursKey,
       run: async (key) => {
-        signal.throwIfAborted();
         oracle.acts(this.run, "effect", `${name}#1`);
         const isFirst = oracle.tries(id, name) === 1;
         if (isFirst && throws === "retry") throw new Retry("not now", 1_000);
@@ -177,7 +193,7 @@ class Player {
 
   private tool(of: string, readOnly: boolean): Tool {
     const { oracle, outside, process } = this.stage;
-    const { id, signal } = this.context;
+    const { id } = this.context;
     const anything: StandardSchemaV1 = {
       "~standard": { version: 1, vendor: "sim", validate: (value) => ({ value }) },
     };
@@ -188,7 +204,6 @@ class Player {
       inputSchema: { type: "object" },
       readOnly,
       run: async ({ place }: { place: number }, key: string) => {
-        signal.throwIfAborted();
         oracle.acts(this.run, readOnly ? "step" : "effect", `${of}/look/use-${of}-${place}#1`);
         return readOnly ? "seen" : outside.perform(process, id, key, false);
       },

@@ -59,9 +59,7 @@ export class Simulation {
       this.tell(process.name, what),
     );
     this.network.losses = plan.losses;
-    const { main, child } = plan.agents;
-    const budgets = { main: main.budgetUsd, child: child.budgetUsd };
-    this.oracle = new Oracle(budgets, (what) => this.tell("world", what));
+    this.oracle = new Oracle(plan.agents, (what) => this.tell("world", what));
     this.outside = new Outside(this.time, random(plan.seed, "outside"), (...happened) =>
       this.oracle.happened(...happened),
     );

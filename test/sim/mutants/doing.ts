@@ -32,32 +32,6 @@ export const doing: readonly Mutant[] = [
     breaks: ["settled first"],
   },
   {
-    name: "settled-skipped",
-    guard: "a message whose sequence is settled is skipped",
-    file: "task/decide.ts",
-    changes: [["if (isSettled(task, arrival.queue, arrival.seq)) return", "if (!isSettled) return"]],
-    breaks: ["one final state", "everything explained", "no overlap", "everything ends"],
-  },
-  {
-    name: "final-stays",
-    guard: "a message that finds its task ended starts nothing",
-    file: "task/decide.ts",
-    changes: [
-      [
-        '    case "dispatched":\n',
-        '    case "failed":\n    case "waiting":\n      return { kind: "claim", seen: { ...seen, task: task as never } };\n    case "dispatched":\n',
-      ],
-    ],
-    breaks: ["one final state", "no accident", "everything ends"],
-  },
-  {
-    name: "carrier",
-    guard: "only the carrier's redelivery is a takeover; another message is one too many",
-    file: "task/decide.ts",
-    changes: [['if (!isCarrier(task, arrival)) return { kind: "surplus", seen, outcome: "duplicate" };', ""]],
-    breaks: ["settled first", "no overlap", "everything explained"],
-  },
-  {
     name: "state-before-publish",
     guard: "a dispatch is written before its message is published",
     file: "dispatch/submit.ts",

@@ -20,8 +20,8 @@ export type Action =
     }
   /** Something that is not journaled: it may happen once in every execution, but never in two at once. */
   | { readonly do: "work"; readonly name: string; readonly ms: number }
-  /** Goes on for so long whatever its signal says, and does nothing afterwards. */
-  | { readonly do: "ignore"; readonly ms: number }
+  /** Goes on for so long whatever its signal says: less than the grace of whoever is told to stop. */
+  | { readonly do: "ignore"; readonly name: string; readonly ms: number }
   | { readonly do: "hang"; readonly heeds: boolean; readonly untilAttempt: number }
   /** Takes its process with it, so many times. */
   | { readonly do: "crash"; readonly name: string; readonly times: number }
@@ -116,7 +116,9 @@ function action(making: Making, depth: number): Action {
       tools: random.pick(["none", "read-only", "effects"] as const),
     };
   if (roll < 60) return { do: "work", name: named(making, "work"), ms };
-  if (roll < 63) return { do: "ignore", ms: random.pick([1_000, 8_000, 15_000]) };
+  // Not beside others: what a handler has begun, and does not await when it throws, has its aborted signal only.
+  if (roll < 63 && depth === 0)
+    return { do: "ignore", name: named(making, "ignore"), ms: random.pick([1_000, 3_000, 5_000]) };
   if (roll < 65) return { do: "hang", heeds: random.chance(0.5), untilAttempt: 1 };
   if (roll < 66) return { do: "crash", name: named(making, "crash"), times: random.pick([1, 2, 1_000]) };
   if (roll < 69) return { do: "sleep", ms: random.pick([10, 2_000, 20_000, 70_000]) };

@@ -23,7 +23,7 @@ export class Outside {
     const { time } = this;
     this.underWay.set(taskId, (this.underWay.get(taskId) ?? 0) + 1);
     return new Promise((resolve) => {
-      time.at(time.now + this.delay(), () => {
+      time.at(time.now + this.travel(), () => {
         this.underWay.set(taskId, (this.underWay.get(taskId) ?? 1) - 1);
         const times = this.happened.get(key) ?? 0;
         if (times === 0 || !honoursKey) {
@@ -48,6 +48,11 @@ export class Outside {
   /** Whether all that was sent for a task has arrived. */
   isQuiet(taskId: string): boolean {
     return (this.underWay.get(taskId) ?? 0) === 0;
+  }
+
+  /** Some requests are held up on their way until long after whoever sent them has given up, or died. */
+  private travel(): number {
+    return this.random.chance(0.04) ? this.random.between(20_000, 100_000) : this.delay();
   }
 
   /** Mostly short; now and then a request takes its time. */

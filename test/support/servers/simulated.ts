@@ -33,7 +33,7 @@ export class CalmWorld {
       time: this.time,
       random: random(1, "calm"),
       skew: 0,
-      mishaps: new Map(),
+      mishapsAt: () => [],
       ran: () => {
         this.hasRun = true;
       },
