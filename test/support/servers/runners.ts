@@ -4,7 +4,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, inject } from "vitest";
+import { inject } from "vitest";
 import type { TestWorld } from "./stores.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
@@ -24,9 +24,11 @@ export interface Runner {
 }
 
 const alive = new Set<Runner>();
-afterEach(async () => {
+
+/** For those that a test left behind: see setup.ts. */
+export async function killRunners(): Promise<void> {
   await Promise.all([...alive].map((runner) => runner.kill("SIGKILL")));
-});
+}
 
 /** A file in which handlers write down what they did. */
 export async function recordFile(): Promise<string> {

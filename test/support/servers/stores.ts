@@ -30,7 +30,8 @@ export interface EmptyStore extends AsyncDisposable {
 }
 
 export async function emptyStore(nats: LocalNats, kind: StoreKind | "memory"): Promise<EmptyStore> {
-  if (kind !== "memory") return wired(world(nats, kind).config);
+  // Nobody holds a lease: a busy emulator may take its time.
+  if (kind !== "memory") return wired(world(nats, kind, { requestTimeout: 15_000 }).config);
   const store = sealed(memoryStore(), nodeSealer(), () => {});
   return { store, settings: makeSettings({}), [Symbol.asyncDispose]: () => store.close() };
 }
