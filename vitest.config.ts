@@ -15,9 +15,14 @@ export default defineConfig({
   test: {
     include: ["agents/*.test.ts", "test/**/*.test.ts"],
     globalSetup: "test/support/global.ts",
+    setupFiles: "test/support/setup.ts",
+    // Files leave nothing behind in their worker, so Pawl is loaded once by each, not by each file.
+    isolate: false,
     reporters: ["default", "./test/support/not-run.ts"],
     // Most of them wait for servers and leases, so more files than cores make progress at once.
     maxWorkers: 3,
+    // Of those that run beside each other in one file, because all they do is wait.
+    maxConcurrency: 8,
     sequence: { sequencer: LongestFirst },
     // Patience for a machine that has other work to do: only what hangs takes as long.
     testTimeout: 180_000,

@@ -1,7 +1,6 @@
-import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { loadTasks } from "../../bench/load.ts";
 import { readReport } from "../../shared/reconcile/books/reports.ts";
 import type { Report } from "../../shared/reconcile/figures/report.ts";
@@ -14,7 +13,6 @@ import { streamName } from "../../shared/task/names.ts";
 import { startProcess } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 
-const CHILD = fileURLToPath(new URL("../support/faults/reconcile-child.ts", import.meta.url));
 const KILLS = 10;
 const TASKS = 20_000;
 const LONG_AGO = { at: Date.now() - 600_000, idOf: (seq: number) => `task-${seq}` };
@@ -34,7 +32,7 @@ test("killed at ten random points and started again, it makes the same report, b
   let kills = 0;
   let resumed = 0;
   for (let isDone = false; !isDone; ) {
-    const child = startProcess([CHILD], w.env);
+    const child = startProcess([inject("programs").reconcile], w.env);
     if (kills < KILLS) {
       // The first one only after it has saved something: ten that are killed before that leave nothing to go on from.
       const page = kills === 0 ? 6 : 1 + Math.floor(Math.random() * 6);

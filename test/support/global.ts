@@ -4,12 +4,14 @@ import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startEmulator } from "../../infra/local/emulator.ts";
 import { findNatsServer } from "../../infra/local/find-nats.ts";
+import { buildPrograms, type Programs } from "./servers/programs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** host:port of the Firestore emulator; empty when there is none. */
     emulatorHost: string;
     natsServer: string;
+    programs: Programs;
   }
 }
 
@@ -20,15 +22,18 @@ export default async function setup(project: TestProject) {
   process.env.TMPDIR = folder;
   // A command takes a third of the time if another one has compiled its code before.
   process.env.NODE_COMPILE_CACHE = join(folder, "compiled");
-  const [natsServer, emulator] = await Promise.all([
+  const [natsServer, emulator, { [Symbol.dispose]: tidy, ...programs }] = await Promise.all([
     findNatsServer(process.env, console.log),
     startEmulator(),
+    buildPrograms(),
   ]);
   if (!emulator) process.env.TEST_NO_EMULATOR = "1";
   project.provide("natsServer", natsServer);
   project.provide("emulatorHost", emulator?.host ?? "");
+  project.provide("programs", programs);
   return async () => {
     await emulator?.stop();
+    tidy();
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   };
 }

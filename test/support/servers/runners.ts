@@ -4,13 +4,13 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach } from "vitest";
+import { inject } from "vitest";
 import type { TestWorld } from "./stores.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 export const AGENTS = path("../agents");
 export const CLI = path("../../../infra/cli/main.ts");
-const PAUSED = path("../../../infra/drills/runner.ts");
+const programs = inject("programs");
 
 export interface Runner {
   readonly child: ChildProcess;
@@ -24,9 +24,11 @@ export interface Runner {
 }
 
 const alive = new Set<Runner>();
-afterEach(async () => {
+
+/** For those that a test left behind: see setup.ts. */
+export async function killRunners(): Promise<void> {
   await Promise.all([...alive].map((runner) => runner.kill("SIGKILL")));
-});
+}
 
 /** A file in which handlers write down what they did. */
 export async function recordFile(): Promise<string> {
@@ -117,12 +119,15 @@ export function startProcess(args: readonly string[], env: Record<string, string
   return runner;
 }
 
-/** The real command. */
+/** The real command; from its sources where the agents are a test's own, which import those. */
 export function pawl(world: TestWorld, args: readonly string[], env: Record<string, string> = {}): Runner {
-  return startProcess([CLI, ...args], { ...world.env, ...env });
+  const isOwn = env.PAWL_AGENTS_DIR !== undefined;
+  const given = { ...world.env, PAWL_AGENTS_DIR: programs.agents, ...env };
+  return startProcess([isOwn ? CLI : programs.pawl, ...args], given);
 }
 
 /** The same loop, stopping dead at a boundary. */
 export function pausedRunner(world: TestWorld, boundary: string, env: Record<string, string> = {}): Runner {
-  return startProcess([PAUSED, "recorder"], { ...world.env, ...env, PAWL_DRILL_PAUSE_AT: boundary });
+  const given = { ...world.env, PAWL_AGENTS_DIR: programs.agents, ...env };
+  return startProcess([programs.drill, "recorder"], { ...given, PAWL_DRILL_PAUSE_AT: boundary });
 }

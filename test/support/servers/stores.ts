@@ -39,7 +39,8 @@ export interface EmptyStore extends AsyncDisposable {
 }
 
 export async function emptyStore(nats: LocalNats, kind: StoreKind | Serverless): Promise<EmptyStore> {
-  if (isOnServer(kind)) return wired(world(nats, kind).config);
+  // Nobody holds a lease: a busy emulator may take its time.
+  if (isOnServer(kind)) return wired(world(nats, kind, { requestTimeout: 15_000 }).config);
   const isReplicated = kind === "simulated, replicated";
   const plain = kind === "memory" ? memoryStore() : new CalmWorld().store(isReplicated);
   const store = sealed(plain, nodeSealer(), () => {});

@@ -20,7 +20,7 @@ export async function until<T>(
   ms = LONG,
 ): Promise<T> {
   const end = Date.now() + ms;
-  for (let last: unknown; ; ) {
+  for (let last: unknown, pause = 5; ; pause = Math.min(pause * 2, 50)) {
     try {
       const answer = await ask();
       if (answer !== undefined && answer !== false) return answer;
@@ -33,7 +33,7 @@ export async function until<T>(
       const why = last === undefined ? "" : ` (at last: ${messageOf(last)})`;
       throw new Error(`not within ${ms} ms: ${what}${why}`, { cause: last });
     }
-    await sleep(25);
+    await sleep(pause);
   }
 }
 

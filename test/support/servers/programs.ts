@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build, type Plugin } from "esbuild";
+import { ROOT } from "../../../infra/build/targets.ts";
+
+/** Programs that tests start, each in one file: its hundreds of modules would take half a second of every start. */
+export interface Programs {
+  /** The command line. */
+  readonly pawl: string;
+  /** The same loop, stopping dead at a boundary. */
+  readonly drill: string;
+  readonly reconcile: string;
+  /** The agents of test/support/agents, which share one copy of Pawl with the program that loads them. */
+  readonly agents: string;
+}
+
+const AGENTS = fileURLToPath(new URL("../agents", import.meta.url));
+
+/** Built once for a whole run, inside the project so that packages are found. */
+export async function buildPrograms(): Promise<Programs & Disposable> {
+  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  const out = mkdtempSync(join(ROOT, "dist", "programs-"));
+  const agents = readdirSync(AGENTS).map((file) => basename(file, ".ts"));
+  await build({
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    outdir: out,
+    logLevel: "silent",
+    entryPoints: {
+      pawl: join(ROOT, "infra/cli/main.ts"),
+      drill: join(ROOT, "infra/drills/runner.ts"),
+      reconcile: join(ROOT, "test/support/faults/reconcile-child.ts"),
+      ...Object.fromEntries(agents.map((name) => [`agents/${name}`, join(AGENTS, `${name}.ts`)])),
+    },
+    external: ["@google-cloud/firestore", "esbuild", "wrangler", "workerd"],
+    // What is CommonJS inside asks for it.
+    banner: {
+      js: 'import { createRequire as pawlRequire } from "node:module"; const require = pawlRequire(import.meta.url);',
+    },
+    plugins: [atHome],
+  });
+  // An agent is a file that ends in .ts.
+  for (const name of agents)
+    writeFileSync(join(out, "agents", `${name}.ts`), `export { default } from "./${name}.js";\n`);
+  return {
+    pawl: join(out, "pawl.js"),
+    drill: join(out, "drill.js"),
+    reconcile: join(out, "reconcile.js"),
+    agents: join(out, "agents"),
+    [Symbol.dispose]: () => rmSync(out, { recursive: true, force: true }),
+  };
+}
+
+/** Files that are found by where a module is stay where they are: a module of Pawl keeps its own address. */
+const atHome: Plugin = {
+  name: "at-home",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (path.includes("/node_modules/")) return undefined;
+      const home = JSON.stringify(pathToFileURL(path).href);
+      return { contents: readFileSync(path, "utf8").replaceAll("import.meta.url", home), loader: "ts" };
+    });
+  },
+};
