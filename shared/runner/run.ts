@@ -57,6 +57,9 @@ async function runHeld(execution: Holding): Promise<Ran> {
     const journal = await openJournal(deps, task, agent.version, guard);
     await heedWitnesses(deps, task, journal, guard);
     const opened = done(journal);
+    // The same while the journal was opened: a process that was frozen meanwhile has been succeeded.
+    if (!isHeld(lease)) return { outcome: { kind: "abandoned" }, journal: before };
+    if (stop.aborted) return { outcome: { kind: "handOff", ended: true }, journal: reached(journal, task) };
     // Asked for while nobody held it, or before its holder died, or while its successor waited. What the journal says
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)

@@ -47,6 +47,28 @@ test("a quiet plan is played to its end, and reconciled", async () => {
   expect(said(played, /^task t1: execution \d+: step s#1$/)).toBe(1);
 });
 
+test("a runner that was frozen while it opened the journal does not start the handler", async () => {
+  const program: Program = [
+    { do: "step", name: "s", ms: 15_000, failsUntil: 0 },
+    { do: "work", name: "w", ms: 26_000 },
+  ];
+  const runners = ["r1", "r2"].map((name, i) => ({ name, version: 1, skew: 0, after: 1 + i }));
+  const frozen = { kind: "freezes", ms: 86_000, asleep: false } as const;
+  const dies = { kind: "dies", when: "before" } as const;
+  const faults = [
+    // The first holder dies in its step, and its successor is frozen as it writes its fence to the journal.
+    { process: "any runner", what: "+WPI", after: 0, mishap: dies },
+    { process: "any runner", what: "put journal", after: 0, mishap: frozen },
+  ];
+  // On waking it finds the answer or its time-out first: seeds decide.
+  for (let seed = 1; seed <= 8; seed++) {
+    const played = await play(quiet(program, { seed, runners, faults, calmAt: 200_000 }), globals, true);
+    expect(said(played, /put journal t1 0: freezes/)).toBe(1);
+    expect(said(played, /execution \d+ begins/)).toBe(2);
+    expect(played.broken).toBeUndefined();
+  }
+});
+
 describe("a function's invocations are too short", () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 40_000 }];
 
