@@ -5,48 +5,85 @@ interface Pending {
   at: number;
 }
 
-/** What is on disk of a consumer: a server that is killed may come back with what it was a while ago. */
-export interface ConsumerState {
-  /** The next sequence of the stream, and the next number of a delivery. */
-  next: number;
-  nextDelivery: number;
-  /** All up to these are acked. */
+/** How far a consumer is: up to where messages were delivered, and up to where all are acked. */
+interface Reach {
+  /** The newest sequence of the stream that was delivered, and how many deliveries there were. */
+  delivered: number;
+  deliveries: number;
   floor: number;
   floorDelivery: number;
-  pending: Map<number, Pending>;
+}
+
+/** What a consumer knows. */
+export interface ConsumerState extends Reach {
+  readonly pending: Map<number, Pending>;
   /** How often each was delivered again. */
-  again: Map<number, number>;
+  readonly again: Map<number, number>;
+  /**
+   * What its file says, and so whoever asks for it is told: sequences that were skipped since they are gone, and messages
+   * that were given up, are not in it.
+   */
+  noted: Reach;
 }
 
 /** A new consumer's, which begins with what is there. */
 export function freshState(firstSeq: number): ConsumerState {
-  const next = Math.max(1, firstSeq);
-  return { next, nextDelivery: 1, floor: next - 1, floorDelivery: 0, pending: new Map(), again: new Map() };
+  const delivered = Math.max(1, firstSeq) - 1;
+  const reach = { delivered, deliveries: 0, floor: delivered, floorDelivery: 0 };
+  return { ...reach, pending: new Map(), again: new Map(), noted: { ...reach } };
+}
+
+/** As a server finds it that was killed. Times are on disk in whole seconds. */
+export function restored({ pending, again, noted }: ConsumerState): ConsumerState {
+  const whole = (at: number) => Math.floor(at / 1_000) * 1_000;
+  const there = [...pending].map(([seq, { delivery, at }]) => [seq, { delivery, at: whole(at) }] as const);
+  return { ...noted, pending: new Map(there), again: new Map(again), noted: { ...noted } };
 }
 
 export function copied(state: ConsumerState): ConsumerState {
   const pending = new Map([...state.pending].map(([seq, one]) => [seq, { ...one }]));
-  return { ...state, pending, again: new Map(state.again) };
+  return { ...state, pending, again: new Map(state.again), noted: { ...state.noted } };
 }
 
-/** A message is pending no more. The floor moves up to the next one that is. */
-export function settle(state: ConsumerState, seq: number): void {
+/** A message is handed out; says which delivery that is. */
+export function deliver(state: ConsumerState, seq: number, now: number): number {
+  const pending = state.pending.get(seq);
+  state.deliveries++;
+  state.delivered = Math.max(state.delivered, seq);
+  state.noted.deliveries = state.deliveries;
+  state.noted.delivered = Math.max(state.noted.delivered, seq);
+  if (pending) pending.at = now;
+  else state.pending.set(seq, { delivery: state.deliveries, at: now });
+  return state.deliveries;
+}
+
+/** A message is pending no more. What was given up moves no floor that anybody is told of. */
+export function settle(state: ConsumerState, seq: number, why: "done" | "given up"): void {
   const pending = state.pending.get(seq);
   if (!pending) return;
   state.pending.delete(seq);
-  if (state.pending.size === 0) lift(state);
-  else if (pending.delivery === state.floorDelivery + 1) {
-    state.floorDelivery = pending.delivery;
-    state.floor = seq;
-    const ahead = [...state.pending].filter(([one]) => one > seq).sort(([a], [b]) => a - b)[0];
-    if (!ahead) return;
-    state.floorDelivery = ahead[1].delivery - 1;
-    state.floor = ahead[0] - 1;
-  }
+  lift(state, state.pending, pending.delivery, seq);
+  if (why === "done") lift(state.noted, state.pending, pending.delivery, seq);
 }
 
-/** All that was delivered is done with. */
-export function lift(state: ConsumerState): void {
-  state.floorDelivery = state.nextDelivery - 1;
-  state.floor = state.next - 1;
+/** The floor moves up to the first message that is pending. */
+function lift(reach: Reach, pending: ReadonlyMap<number, Pending>, delivery: number, seq: number): void {
+  if (pending.size === 0) {
+    reach.floor = reach.delivered;
+    reach.floorDelivery = reach.deliveries;
+    return;
+  }
+  if (delivery !== reach.floorDelivery + 1) return;
+  const ahead = [...pending].filter(([one]) => one > seq).sort(([a], [b]) => a - b)[0];
+  reach.floor = ahead ? ahead[0] - 1 : seq;
+  reach.floorDelivery = ahead ? ahead[1].delivery - 1 : delivery;
+}
+
+/** All messages are gone. */
+export function purge(state: ConsumerState, lastSeq: number): void {
+  const { deliveries } = state;
+  const reach = { delivered: lastSeq, deliveries, floor: lastSeq, floorDelivery: deliveries };
+  state.pending.clear();
+  state.again.clear();
+  Object.assign(state, reach, { noted: { ...reach } });
 }

@@ -1,5 +1,13 @@
 import type { KeptMessage } from "../../../shared/ports/bus.ts";
-import { type ConsumerState, copied, freshState, lift, settle } from "./consumer-state.ts";
+import {
+  type ConsumerState,
+  copied,
+  deliver,
+  freshState,
+  purge,
+  restored,
+  settle,
+} from "./consumer-state.ts";
 import type { Time, Withdraw } from "./time.ts";
 
 /** A message that was handed to a pull, with the counts that its acks will name. */
@@ -31,7 +39,6 @@ export interface Source {
 
 /** A consumer that was restored looks at what is pending so much later, at the earliest. */
 const FIRST_LOOK = 500;
-const SECOND = 1_000;
 
 /**
  * A pull consumer as JetStream 2.15 has it, down to what its counts say: acks are honoured whoever sends them, a delivery
@@ -42,7 +49,8 @@ export class Consumer {
   readonly limits: ConsumerLimits;
   private readonly time: Time;
   private readonly source: Source;
-  private readonly waiting: Waiting[] = [];
+  private waiting: Waiting[] = [];
+  private readonly withdrawn = new WeakSet<Waiting>();
   private state: ConsumerState;
   /** To be delivered again with the next pull, in this order. */
   private redeliver: number[] = [];
@@ -60,15 +68,15 @@ export class Consumer {
 
   /** Deliveries so far: an ack names the one it is about. */
   get deliverySequence(): number {
-    return this.state.nextDelivery - 1;
+    return this.state.noted.deliveries;
   }
 
   get delivered(): number {
-    return this.state.next - 1;
+    return this.state.noted.delivered;
   }
 
   get ackFloor(): number {
-    return this.state.floor;
+    return this.state.noted.floor;
   }
 
   get inFlight(): number {
@@ -77,7 +85,7 @@ export class Consumer {
 
   get pending(): number {
     let ahead = 0;
-    for (const seq of this.source.messages.keys()) if (seq >= this.state.next) ahead++;
+    for (const seq of this.source.messages.keys()) if (seq > this.state.delivered) ahead++;
     return ahead;
   }
 
@@ -91,17 +99,15 @@ export class Consumer {
     this.serve();
   }
 
+  /** It is noticed when there is something to hand out, or might be. */
   withdraw(pull: Waiting): void {
-    const i = this.waiting.indexOf(pull);
-    if (i >= 0) this.waiting.splice(i, 1);
+    this.withdrawn.add(pull);
   }
 
   /** False where it is ignored, and not answered: nothing of that sequence was delivered, as far as this one knows. */
   ack(seq: number): boolean {
-    if (seq >= this.state.next) return false;
-    this.save();
-    this.settle(seq);
-    this.state.again.delete(seq);
+    if (seq > this.state.delivered) return false;
+    this.done(seq);
     return true;
   }
 
@@ -114,32 +120,28 @@ export class Consumer {
 
   /** By any delivery of a message that is pending. */
   nak(seq: number, delivery: number, delayMs: number): void {
-    const { pending, floorDelivery, nextDelivery } = this.state;
+    const { pending, floorDelivery, deliveries } = this.state;
     const one = pending.get(seq);
-    if (!one || delivery <= floorDelivery || delivery > nextDelivery) return;
+    if (!one || delivery <= floorDelivery || delivery > deliveries + 1) return;
     if (delayMs > 0) {
       this.notAgain(seq);
       one.at = this.time.now - this.limits.ackWait + Math.ceil(delayMs);
-    } else if (!this.redeliver.includes(seq)) this.redeliver.push(seq);
+      this.arm();
+      return;
+    }
+    if (!this.redeliver.includes(seq)) this.redeliver.push(seq);
     this.serve();
   }
 
   /** The message was deleted. */
   removed(seq: number): void {
-    this.save();
-    this.settle(seq);
-    this.state.again.delete(seq);
-    this.serve();
+    this.done(seq);
   }
 
   purged(): void {
     this.save();
-    const { state } = this;
-    state.next = this.source.lastSeq + 1;
-    state.pending.clear();
-    state.again.clear();
+    purge(this.state, this.source.lastSeq);
     this.redeliver = [];
-    lift(state);
     this.serve();
   }
 
@@ -150,18 +152,16 @@ export class Consumer {
   }
 
   /**
-   * The server is killed and comes back: pulls are gone, and so is what was noted in the last moments. Times are on disk
-   * in whole seconds, so that a message may come again up to a second early.
+   * The server is killed and comes back: pulls are gone, and so is what was noted in the last moments. A message may come
+   * again up to a second early.
    */
   restart(forgets: number): void {
-    this.waiting.length = 0;
+    this.waiting = [];
     this.redeliver = [];
     const kept = this.saved.findLast(({ at }) => at <= this.time.now - forgets);
-    if (forgets > 0 && kept) this.state = copied(kept);
-    for (const [seq, pending] of this.state.pending) {
-      pending.at = Math.floor(pending.at / SECOND) * SECOND;
-      if (!this.source.messages.has(seq)) this.settle(seq);
-    }
+    this.state = restored(forgets > 0 && kept ? kept : this.state);
+    for (const seq of this.state.pending.keys())
+      if (!this.source.messages.has(seq)) settle(this.state, seq, "done");
     this.saved = [];
     this.looksFrom = this.time.now + Math.min(FIRST_LOOK, this.limits.ackWait);
     this.serve();
@@ -169,27 +169,34 @@ export class Consumer {
 
   /** It was deleted: nobody is served any more. */
   end(): void {
-    this.waiting.length = 0;
+    this.waiting = [];
     this.alarm();
   }
 
-  /** Hands out what can be handed out, and asks to be called when there is more. */
+  /** Hands out what can be handed out. */
   serve(): void {
-    this.alarm();
     this.expire();
     const { now } = this.time;
-    for (let i = 0; i < this.waiting.length; i++)
-      if ((this.waiting[i] as Waiting).until <= now) this.waiting.splice(i--, 1);
+    this.waiting = this.waiting.filter(({ until }) => until > now);
     while (this.waiting.length > 0) {
       const found = this.next();
+      this.waiting = this.waiting.filter((pull) => !this.withdrawn.has(pull));
       if (!found) break;
-      this.handOut(found.seq, found.deliveries);
+      const pull = this.waiting.shift();
+      if (pull) this.handOut(pull, found.seq, found.deliveries);
+      else this.putBack(found.seq, found.deliveries);
     }
+    this.arm();
+  }
+
+  /** Asks to be called when the next message is to come again. */
+  private arm(): void {
+    this.alarm();
     let soonest = Number.POSITIVE_INFINITY;
     for (const [seq, { at }] of this.state.pending)
       if (!this.redeliver.includes(seq)) soonest = Math.min(soonest, at + this.limits.ackWait);
     if (soonest === Number.POSITIVE_INFINITY) return;
-    this.alarm = this.time.at(Math.max(soonest, now, this.looksFrom), () => this.serve());
+    this.alarm = this.time.at(Math.max(soonest, this.looksFrom), () => this.serve());
   }
 
   /** What nobody has spoken of for an ack wait is put up for redelivery: from then on only an ack or a nak stops that. */
@@ -205,7 +212,7 @@ export class Consumer {
       if (this.limits.maxDeliver > 0 && times >= this.limits.maxDeliver) {
         this.save();
         if (times === this.limits.maxDeliver) this.source.givenUp(seq, times);
-        this.settle(seq);
+        settle(this.state, seq, "given up");
         this.state.again.set(seq, times);
       } else this.redeliver.push(seq);
     }
@@ -220,30 +227,37 @@ export class Consumer {
       // Given up on: it stays where it is, and only this is said, once.
       this.save();
       if (again === limits.maxDeliver) source.givenUp(seq, again);
-      this.settle(seq);
+      settle(state, seq, "given up");
     }
     if (limits.maxAckPending > 0 && state.pending.size >= limits.maxAckPending) return undefined;
-    for (const seq of source.messages.keys()) if (seq >= state.next) return { seq, deliveries: 1 };
-    state.next = Math.max(state.next, source.lastSeq + 1);
+    for (const seq of source.messages.keys()) if (seq > state.delivered) return { seq, deliveries: 1 };
+    state.delivered = Math.max(state.delivered, source.lastSeq);
     return undefined;
   }
 
-  private handOut(seq: number, deliveries: number): void {
+  private handOut(pull: Waiting, seq: number, deliveries: number): void {
     this.save();
-    const pull = this.waiting.shift() as Waiting;
-    const { state } = this;
-    const deliverySequence = state.nextDelivery++;
-    state.next = Math.max(state.next, seq + 1);
-    const pending = state.pending.get(seq);
-    if (pending) pending.at = this.time.now;
-    else state.pending.set(seq, { delivery: deliverySequence, at: this.time.now });
+    const deliverySequence = deliver(this.state, seq, this.time.now);
     pull.hand({ ...(this.source.messages.get(seq) as KeptMessage), deliverySequence, deliveries });
   }
 
-  /** It is pending no more. */
-  private settle(seq: number): void {
+  /** Nobody is there to take it. */
+  private putBack(seq: number, deliveries: number): void {
+    if (deliveries === 1) return;
+    if (deliveries === 2) this.state.again.delete(seq);
+    else this.state.again.set(seq, deliveries - 2);
+    this.redeliver.push(seq);
+  }
+
+  /** It was acked, or is gone. What waits for its place comes next. */
+  private done(seq: number): void {
+    const { pending, again } = this.state;
+    const isFull = pending.has(seq) && pending.size >= this.limits.maxAckPending;
+    this.save();
     this.notAgain(seq);
-    settle(this.state, seq);
+    settle(this.state, seq, "done");
+    again.delete(seq);
+    if (isFull) this.serve();
   }
 
   private notAgain(seq: number): void {

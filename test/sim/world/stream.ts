@@ -104,7 +104,6 @@ export class Stream {
   ack(seq: number): boolean {
     if (!this.consumer?.ack(seq)) return false;
     this.drop(seq, "acked");
-    this.consumer.serve();
     return true;
   }
 

@@ -21,6 +21,8 @@ export const FOR_GOOD = 3_600_000;
 const LATE = 400;
 /** So long nothing is delivered where nothing is expected. */
 const NOTHING = 200;
+/** Longer than a simulated network takes for a pull and its message. */
+const IMAGINED = 20;
 
 /** Does the step and says what came of it, but for what is another in each world: times, names, texts of errors. */
 export async function busAnswer(
@@ -86,10 +88,9 @@ async function pulled(
   { bus, queue, served, pass }: BusWorld,
   expected: { readonly answer: unknown } | undefined,
 ): Promise<Delivery | undefined> {
-  if (!expected) return served(bus.pull(queue, NOTHING));
-  if (expected.answer !== "nothing") return served(bus.pull(queue, 20_000));
   const pull = bus.pull(queue, 20_000);
-  await pass(NOTHING);
+  if (expected && expected.answer !== "nothing") return served(pull);
+  await pass(expected ? NOTHING : IMAGINED);
   await pull.cancel();
   return served(pull);
 }
