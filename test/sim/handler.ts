@@ -8,6 +8,8 @@ import type { Outside } from "./world/outside.ts";
 import type { Process } from "./world/process.ts";
 
 const MODEL = "claude-haiku-4-5";
+/** Whoever comes next waits for longer than this after code was told to stop. */
+const LONGEST_LINGERING = 15_000;
 
 /** Where handlers of one process run. */
 export interface Stage {
@@ -156,7 +158,7 @@ class Player {
     signal.addEventListener("abort", listen, { once: true });
     await process.clock.sleep(ms);
     const isLost = signal.aborted && isPawlError(signal.reason, "lease_lost");
-    const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt > ms;
+    const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt > LONGEST_LINGERING;
     if (!isLost && !isLate) oracle.acts(this.run, "work", name);
   }
 

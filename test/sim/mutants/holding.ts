@@ -28,18 +28,6 @@ export const holding: readonly Mutant[] = [
     breaks: ["nothing repeated", "no overlap"],
   },
   {
-    name: "journal-chain",
-    guard: "an append that finds another head is a stale holder's",
-    file: "journal/journal.ts",
-    changes: [
-      [
-        "if (found?.revision !== seen) throw stale(head);",
-        "if (found?.revision !== seen) seen = found?.revision;",
-      ],
-    ],
-    breaks: ["nothing repeated", "no overlap"],
-  },
-  {
     name: "beat-document",
     guard: "a heartbeat asks whether the document still has the claim",
     file: "runner/lease.ts",
@@ -51,13 +39,6 @@ export const holding: readonly Mutant[] = [
     guard: "where reads may be stale, a heartbeat ends with a write that most copies take",
     file: "runner/lease.ts",
     changes: [["if (deps.store.attest) {", "if (deps === undefined) {"]],
-    breaks: ["no overlap"],
-  },
-  {
-    name: "beat-sent-at",
-    guard: "a heartbeat extends the lease from when it was sent, not from its answer",
-    file: "runner/lease.ts",
-    changes: [["provenAt = sentAt;\n      return true;", "provenAt = instant(deps);\n      return true;"]],
     breaks: ["no overlap"],
   },
   {

@@ -46,6 +46,9 @@ function makeMishap(chance: Random, theme: Theme): Mishap {
       if (chance.chance(0.7))
         return { kind: "dies", when: "after", late: Math.round(chance.between(40, 110) * SECOND) };
       break;
+    case "stop":
+      if (chance.chance(0.7)) return { kind: "told to stop" };
+      break;
     case "takeover":
       if (chance.chance(0.7)) return absence(chance, Math.round(absenceOf(chance) * SECOND));
       break;

@@ -81,10 +81,13 @@ const SECOND = 1_000;
 export function planOf(seed: number): Plan {
   const chance = random(seed, "plan");
   const theme = themeOf(chance);
-  const isSlow = theme !== "anything" && theme !== "invocations" && chance.chance(0.8);
+  const isSlow = (theme === "takeover" || theme === "late" || theme === "copies") && chance.chance(0.8);
   const isReplicated = theme === "copies";
-  const main = agentPlan(chance, makeProgram(chance, isSlow ? "slow" : "any"), isSlow);
-  const child = agentPlan(chance, makeProgram(chance, "any", true));
+  const pace = theme === "stop" ? "deaf" : isSlow ? "slow" : "any";
+  // Where code does not listen, attempts are over while it still runs.
+  const timeouts = { deaf: [3, 8, 15], slow: [240], any: [40, 120] };
+  const main = agentPlan(chance, makeProgram(chance, pace), timeouts[pace]);
+  const child = agentPlan(chance, makeProgram(chance, "any", true), timeouts.any);
   const count = theme === "anything" && chance.chance(0.4) ? 2 + chance.int(2) : 1;
   const tasks = Array.from({ length: count }, (_, i) => `t${i + 1}`);
   return {
@@ -102,7 +105,7 @@ export function planOf(seed: number): Plan {
   };
 }
 
-function agentPlan(chance: Random, program: Program, isSlow = false): AgentPlan {
+function agentPlan(chance: Random, program: Program, timeouts: readonly number[]): AgentPlan {
   return {
     program,
     attempts: 1 + chance.int(3),
@@ -116,7 +119,7 @@ function agentPlan(chance: Random, program: Program, isSlow = false): AgentPlan 
     ]),
     order: chance.chance(0.15) ? "strict" : "loose",
     ...(chance.chance(0.5) && { budgetUsd: chance.pick([0.004, 0.008, 0.015, 0.05]) }),
-    timeout: (isSlow ? 240 : chance.pick([40, 120])) * SECOND,
+    timeout: chance.pick(timeouts) * SECOND,
   };
 }
 

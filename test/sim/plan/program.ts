@@ -41,6 +41,9 @@ export type Action =
 
 export type Program = readonly Action[];
 
+/** Within the grace, and beyond it; never as long as a successor waits. */
+const IGNORES = [3_000, 9_000, 14_000] as const;
+
 /** How programs are made. */
 interface Making {
   readonly random: Random;
@@ -54,10 +57,13 @@ export const paces = {
   any: [0, 1, 20, 500, 4_000, 9_000, 26_000],
   /** So that a holder that is gone for a while still has something to do. */
   slow: [20, 4_000, 9_000, 15_000, 26_000],
+  /** And with code that does not listen. */
+  deaf: [20, 500, 4_000],
 } as const;
 
 export function makeProgram(random: Random, pace: keyof typeof paces = "any", isChild = false): Program {
   const making: Making = { random, isChild, pace, names: 0 };
+  if (pace === "deaf") return [...slowly(making), ignore(making), work(making)];
   if (pace === "slow") return slowly(making);
   // Most are small: what goes wrong goes wrong with little, and little is quickly played.
   const most = isChild || random.chance(0.7) ? 2 : 5;
@@ -74,8 +80,16 @@ function slowly(making: Making): Action[] {
   return Array.from({ length: 1 + random.int(3) }, () => some()).flat();
 }
 
+function ignore(making: Making): Action {
+  return { do: "ignore", name: named(making, "ignore"), ms: making.random.pick(IGNORES) };
+}
+
 function work(making: Making): Action {
-  return { do: "work", name: named(making, "work"), ms: making.random.pick(paces.slow) };
+  return {
+    do: "work",
+    name: named(making, "work"),
+    ms: making.random.pick(making.pace === "any" ? paces.slow : paces[making.pace]),
+  };
 }
 
 function actions(making: Making, count: number, depth: number): Action[] {
@@ -117,8 +131,7 @@ function action(making: Making, depth: number): Action {
     };
   if (roll < 60) return { do: "work", name: named(making, "work"), ms };
   // Not beside others: what a handler has begun, and does not await when it throws, has its aborted signal only.
-  if (roll < 63 && depth === 0)
-    return { do: "ignore", name: named(making, "ignore"), ms: random.pick([1_000, 3_000, 5_000]) };
+  if (roll < 63 && depth === 0) return ignore(making);
   if (roll < 65) return { do: "hang", heeds: random.chance(0.5), untilAttempt: 1 };
   if (roll < 66) return { do: "crash", name: named(making, "crash"), times: random.pick([1, 2, 1_000]) };
   if (roll < 69) return { do: "sleep", ms: random.pick([10, 2_000, 20_000, 70_000]) };

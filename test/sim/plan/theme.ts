@@ -2,11 +2,13 @@ import type { Random } from "../world/random.ts";
 
 /** What a plan is mostly about: one of a theme meets in hundreds of seeds what others meet in hundred thousands. */
 const themes = {
-  anything: 25,
+  anything: 20,
   /** A message comes to a second runner while the first is cut off, or frozen, and may still act. */
-  takeover: 33,
+  takeover: 30,
   /** A request of a process that has died arrives long after. */
   late: 14,
+  /** A runner is told to stop, or a task to cancel, and its handler is slow to hear it. */
+  stop: 8,
   invocations: 12,
   /** A store of several copies, one of which does not know that the others have gone on. */
   copies: 16,

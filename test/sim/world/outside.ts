@@ -52,7 +52,7 @@ export class Outside {
 
   /** Some requests are held up on their way until long after whoever sent them has given up, or died. */
   private travel(): number {
-    return this.random.chance(0.04) ? this.random.between(20_000, 100_000) : this.delay();
+    return this.random.chance(0.1) ? this.random.between(20_000, 100_000) : this.delay();
   }
 
   /** Mostly short; now and then a request takes its time. */
