@@ -13,6 +13,7 @@ import { emptyStore, testNats } from "../support/servers/stores.ts";
 const RECORDINGS = Number(process.env.TEST_RECORDINGS ?? 8);
 const FIRST = Number(process.env.TEST_SEED ?? 1);
 const AT_ONCE = 8;
+const LONG = 180_000 + RECORDINGS * 10_000;
 /** What is recorded as before the end of a wait is not compared when it came closer to it than this. */
 const CLOSE = 300;
 
@@ -52,9 +53,13 @@ describe("the bus", () => {
     return await compare(recorded, `the simulated bus with seed ${seed}`, again, { looks, isOver });
   };
 
-  test("a recorded workload is answered the same on both", () => all((seed) => run(seed, UNTIMED)));
+  test("a recorded workload is answered the same on both", () => all((seed) => run(seed, UNTIMED)), LONG);
 
-  test("so is one in which ack waits and duplicate windows pass", () => all((seed) => run(seed, TIMED)));
+  test(
+    "so is one in which ack waits and duplicate windows pass",
+    () => all((seed) => run(seed, TIMED)),
+    LONG,
+  );
 });
 
 describe("the store", () => {
@@ -64,13 +69,17 @@ describe("the store", () => {
   });
   afterAll(() => nats.stop());
 
-  test("a recorded workload is answered the same by a bucket and the simulated store", () =>
-    all(async (seed) => {
-      await using imagined = await emptyStore(nats, "simulated");
-      const recorded = await recordStore(imagined.store, seed, Date.now());
-      await using real = await emptyStore(nats, "nats-kv");
-      const known = new Answered();
-      const again = ({ step }: (typeof recorded)[number]) => storeAnswer(real.store, step, known);
-      return await compare(recorded, `the simulated store with seed ${seed}`, again);
-    }));
+  test(
+    "a recorded workload is answered the same by a bucket and the simulated store",
+    () =>
+      all(async (seed) => {
+        await using imagined = await emptyStore(nats, "simulated");
+        const recorded = await recordStore(imagined.store, seed, Date.now());
+        await using real = await emptyStore(nats, "nats-kv");
+        const known = new Answered();
+        const again = ({ step }: (typeof recorded)[number]) => storeAnswer(real.store, step, known);
+        return await compare(recorded, `the simulated store with seed ${seed}`, again);
+      }),
+    LONG,
+  );
 });
