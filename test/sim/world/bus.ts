@@ -69,7 +69,8 @@ export function simulatedBus(world: BusWorld, process: Process): Bus {
       ask("state", () => {
         const { consumer } = streamOf(queue, "state");
         if (!consumer) throw new PawlError("bus_refused", `there is no consumer ${consumerName(queue)}`);
-        return { pending: consumer.pending, inFlight: consumer.inFlight };
+        const { pending, inFlight } = consumer.info();
+        return { pending, inFlight };
       }),
     inspect: (queue) => ask("inspect", () => inspected(world, streamOf(queue, "inspect"))),
     survivors: (queue, from, limit) =>

@@ -28,6 +28,16 @@ export interface ConsumerLimits {
   maxAckPending: number;
 }
 
+export interface ConsumerInfo {
+  /** Deliveries so far: an ack names the one it is about. */
+  readonly deliverySequence: number;
+  readonly delivered: number;
+  readonly ackFloor: number;
+  readonly pending: number;
+  readonly inFlight: number;
+  readonly redelivered: number;
+}
+
 /** What a consumer needs of its stream. */
 export interface Source {
   readonly messages: ReadonlyMap<number, KeptMessage>;
@@ -66,32 +76,21 @@ export class Consumer {
     this.state = freshState(source.firstSeq);
   }
 
-  /** Deliveries so far: an ack names the one it is about. */
-  get deliverySequence(): number {
-    return this.state.noted.deliveries;
-  }
-
-  get delivered(): number {
-    return this.state.noted.delivered;
-  }
-
-  get ackFloor(): number {
-    return this.state.noted.floor;
-  }
-
-  get inFlight(): number {
-    return this.state.pending.size;
-  }
-
-  get pending(): number {
+  /** What it says of itself. Whoever asks makes it notice which pulls are gone. */
+  info(): ConsumerInfo {
+    this.notice();
+    const { noted, delivered, pending, again } = this.state;
     let ahead = 0;
-    for (const seq of this.source.messages.keys()) if (seq > this.state.delivered) ahead++;
-    return ahead;
-  }
-
-  /** Also those that were given up, until they are gone. */
-  get redelivered(): number {
-    return this.limits.maxDeliver === 1 ? 0 : this.state.again.size;
+    for (const seq of this.source.messages.keys()) if (seq > delivered) ahead++;
+    return {
+      deliverySequence: noted.deliveries,
+      delivered: noted.delivered,
+      ackFloor: noted.floor,
+      pending: ahead,
+      inFlight: pending.size,
+      // Also those that were given up, until they are gone.
+      redelivered: this.limits.maxDeliver === 1 ? 0 : again.size,
+    };
   }
 
   wait(pull: Waiting): void {
@@ -99,7 +98,7 @@ export class Consumer {
     this.serve();
   }
 
-  /** It is noticed when there is something to hand out, or might be. */
+  /** It is noticed later: when there is something to hand out, or might be, or when somebody looks. */
   withdraw(pull: Waiting): void {
     this.withdrawn.add(pull);
   }
@@ -147,6 +146,7 @@ export class Consumer {
 
   /** By hand: it counts for messages in flight too. */
   change(limits: Partial<ConsumerLimits>): void {
+    this.notice();
     Object.assign(this.limits, limits);
     this.serve();
   }
@@ -180,13 +180,17 @@ export class Consumer {
     this.waiting = this.waiting.filter(({ until }) => until > now);
     while (this.waiting.length > 0) {
       const found = this.next();
-      this.waiting = this.waiting.filter((pull) => !this.withdrawn.has(pull));
+      this.notice();
       if (!found) break;
       const pull = this.waiting.shift();
       if (pull) this.handOut(pull, found.seq, found.deliveries);
       else this.putBack(found.seq, found.deliveries);
     }
     this.arm();
+  }
+
+  private notice(): void {
+    this.waiting = this.waiting.filter((pull) => !this.withdrawn.has(pull));
   }
 
   /** Asks to be called when the next message is to come again. */
@@ -211,7 +215,7 @@ export class Consumer {
       const times = Math.max(1, this.state.again.get(seq) ?? 0);
       if (this.limits.maxDeliver > 0 && times >= this.limits.maxDeliver) {
         this.save();
-        if (times === this.limits.maxDeliver) this.source.givenUp(seq, times);
+        this.source.givenUp(seq, times);
         settle(this.state, seq, "given up");
         this.state.again.set(seq, times);
       } else this.redeliver.push(seq);
@@ -226,7 +230,7 @@ export class Consumer {
       if (limits.maxDeliver <= 0 || again < limits.maxDeliver) return { seq, deliveries: again + 1 };
       // Given up on: it stays where it is, and only this is said, once.
       this.save();
-      if (again === limits.maxDeliver) source.givenUp(seq, again);
+      source.givenUp(seq, again);
       settle(state, seq, "given up");
     }
     if (limits.maxAckPending > 0 && state.pending.size >= limits.maxAckPending) return undefined;

@@ -110,7 +110,7 @@ function deliveryOf(
           if (!consumer) return false;
           const unsafe = unsafeOf(consumer, settings);
           if (unsafe) drifted(unsafe);
-          return consumer.deliverySequence <= deliverySequence;
+          return consumer.info().deliverySequence <= deliverySequence;
         },
         // It knows of no delivery since it was cut off.
         deposed: () => true,

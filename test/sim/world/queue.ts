@@ -75,25 +75,27 @@ export function ensured(world: BusWorld, queue: Queue, how: "correct" | "create"
 export function inspected({ time, settings }: BusWorld, stream: Stream): QueueInfo {
   const { consumer, messages, firstSeq, lastSeq, createdAt } = stream;
   const [first] = messages.values();
+  const info = consumer?.info();
   const there = consumer && fieldsOf(consumer, settings);
   const wanted = consumerConfig(settings);
   return {
     now: Math.floor(time.now),
-    pending: consumer?.pending ?? messages.size,
-    inFlight: consumer?.inFlight ?? 0,
-    redelivered: consumer?.redelivered ?? 0,
+    pending: info?.pending ?? messages.size,
+    inFlight: info?.inFlight ?? 0,
+    redelivered: info?.redelivered ?? 0,
     ...(first && { oldestAt: Math.floor(first.at) }),
     messages: messages.size,
     firstSeq,
     lastSeq,
     createdAt: Math.floor(createdAt),
-    ...(consumer && {
-      consumer: {
-        createdAt: Math.floor(consumer.createdAt),
-        delivered: consumer.delivered,
-        ackFloor: consumer.ackFloor,
-      },
-    }),
+    ...(consumer &&
+      info && {
+        consumer: {
+          createdAt: Math.floor(consumer.createdAt),
+          delivered: info.delivered,
+          ackFloor: info.ackFloor,
+        },
+      }),
     differences: there
       ? differences(wanted, there).map((one) => ({
           field: one.field as QueueFieldName,
