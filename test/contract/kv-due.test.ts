@@ -4,7 +4,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { natsKv } from "../../shared/adapters/kv/nats-kv.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { submitted } from "../../shared/task/create.ts";
+import { scheduled, submitted } from "../../shared/task/create.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { hooked } from "../support/faults/hooked.ts";
@@ -140,3 +140,35 @@ test("an entry whose document is still on its way stays, however soon a sweep lo
   await deps.store.due(AGENT, "dispatched", { after: 0, until: Date.now() + 50_000 }, 100);
   expect(await b.entries()).toEqual(["x"]);
 });
+
+test.each(["is refused", "never comes"])(
+  "a write that %s does not hide when the document wants to be looked at",
+  async (how) => {
+    await using deps = await wired(world(nats, "nats-kv").config);
+    const now = Date.now();
+    const { stamp, by } = mark();
+    const given = { id: "t", agent: AGENT, lane: 0, input: {}, inputHash: "h", at: now, stamp, by };
+    const created = await deps.store.create(scheduled(given, now - 1_000));
+    const revision = created.kind === "written" ? created.revision : "";
+    const postponed = { ...scheduled(given, now + 3_600_000), stamp: crypto.randomUUID() };
+    const postpone = { ...postponed, history: [...postponed.history, ...postponed.history] };
+    if (how === "is refused") expect(await deps.store.replace(postpone, "999")).toEqual({ kind: "refused" });
+    else {
+      const isDocument = (subject: string) => subject.endsWith(".task.t");
+      const dying = await natsKv(
+        hooked(deps.nc, (subject) => {
+          if (isDocument(subject)) throw new Error("it died");
+        }),
+        deps.settings,
+      );
+      await expect(dying.replace(postpone, revision)).rejects.toThrow();
+    }
+    const due = async (until: number) =>
+      (await deps.store.due(AGENT, "scheduled", { after: 0, until }, 10)).tasks.map(({ task }) => task.id);
+    expect(await due(now)).toEqual(["t"]);
+    // Written, its new time holds.
+    expect((await deps.store.replace(postpone, revision)).kind).toBe("written");
+    expect(await due(now)).toEqual([]);
+    expect(await due(now + 3_600_000)).toEqual(["t"]);
+  },
+);

@@ -4,6 +4,7 @@ import { ORPHAN_AFTER, sweepAt } from "../../task/due.ts";
 import type { Bucket } from "./bucket.ts";
 import { MOST_CHARS, taskIdOf, taskKey } from "./bucket.ts";
 import { foundAt } from "./changes.ts";
+import type { Values } from "./lease.ts";
 
 /** One for each state: a writer that dies before its document leaves the hint of the state that the task is still in. */
 const dueKey = (agent: string, state: string, id: string) => `due.${agent}.${state}.${id}`;
@@ -25,6 +26,8 @@ interface Entry {
  * The index of what wants to be looked at: NATS KV knows no queries.
  *
  * Writing. A document's entry is written first: one too many is a hint that leads nowhere, one too few a task forgotten.
+ * Until the document is written an earlier time that stands there stays: the write may be refused, or its writer die, and
+ * then what is there still wants to be looked at when it did before.
  *
  * Removing. Nearly every entry leads nowhere in the end, because a task that is done leaves the entry of its dispatch.
  * A purge takes any number of them in one request, but only from the front of the stream. So the few in front that
@@ -39,18 +42,35 @@ interface Entry {
  * - A crash between the moves and the purge: what leads nowhere is still in front, for the next sweep.
  * - A move whose outcome is unknown: nothing is purged.
  */
-export function dueIndex(bucket: Bucket) {
+export function dueIndex(bucket: Bucket, values: Values) {
+  const hint = async (task: Task, at: number) => {
+    const what = `Indexing task ${task.id}`;
+    const key = dueKey(task.agent, task.state, task.id);
+    const isNew = task.history.length === 1;
+    for (let seen = isNew ? undefined : await values.get(what, key); ; seen = await values.get(what, key)) {
+      const there = Number(seen?.text);
+      const time = there < at ? there : at;
+      const written = await values.put(what, key, String(time), seen?.revision);
+      if (written.kind === "refused") continue;
+      /** The document is written: its own time holds, unless somebody has written since. */
+      const settle = async () => {
+        if (time < at) await values.put(what, key, String(at), written.revision);
+      };
+      return { settle };
+    }
+  };
+
   /** Writes a document with its entry. */
   const indexed = async (task: Task, write: () => Promise<WriteResult>): Promise<WriteResult> => {
     const at = sweepAt(task);
     // A claim leaves the entry of the dispatch that it follows.
     if (at === undefined || (task.state === "running" && task.history.length > 1)) return write();
-    const key = dueKey(task.agent, task.state, task.id);
-    const put = () => bucket.ask(`Indexing task ${task.id}`, () => bucket.kv.put(key, String(at)));
     const begun = Date.now();
-    await put();
+    const { settle } = await hint(task, at);
     const result = await write();
-    if (Date.now() - begun > STALE_ENTRY / 2) await put();
+    if (Date.now() - begun > STALE_ENTRY / 2) await hint(task, at);
+    // An entry that is too early costs a look.
+    else if (result.kind === "written") await settle().catch(() => {});
     return result;
   };
 

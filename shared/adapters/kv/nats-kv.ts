@@ -103,7 +103,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       return first && Date.parse(first.timestamp);
     },
   };
-  const { indexed, due } = dueIndex(kv);
+  const { indexed, due } = dueIndex(kv, values);
 
   /** The tasks last written in this range; none where they are too much to be held at once. */
   const pieceOf = async (what: string, from: number, to: number): Promise<Scanned[] | undefined> => {
