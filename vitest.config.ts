@@ -22,7 +22,7 @@ export default defineConfig({
     // Most of them wait for servers and leases, so more files than cores make progress at once.
     maxWorkers: 3,
     // Of those that run beside each other in one file, because all they do is wait.
-    maxConcurrency: 8,
+    maxConcurrency: 6,
     sequence: { sequencer: LongestFirst },
     // Patience for a machine that has other work to do: only what hangs takes as long.
     testTimeout: 180_000,

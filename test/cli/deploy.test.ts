@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { CLI, ofThisRun } from "../support/servers/runners.ts";
+import { ofThisRun } from "../support/servers/runners.ts";
 import { testNats } from "../support/servers/stores.ts";
 
 let folder: string;
@@ -25,7 +25,8 @@ const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n
 function deploy(args: string[], env: Record<string, string> = {}, cwd = folder) {
   const PATH = [join(folder, "bin"), "/usr/bin", "/bin"].join(delimiter);
   const own = { PATH, HOME: folder, ...ofThisRun(), CI: "true", ...env };
-  const result = spawnSync(process.execPath, [CLI, "deploy", ...args], { cwd, env: own, encoding: "utf8" });
+  const { pawl } = inject("programs");
+  const result = spawnSync(process.execPath, [pawl, "deploy", ...args], { cwd, env: own, encoding: "utf8" });
   return { code: result.status, out: result.stdout, err: result.stderr };
 }
 

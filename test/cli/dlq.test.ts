@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -10,7 +10,7 @@ import { findToken } from "../../shared/web/tokens.ts";
 import { raw } from "../support/servers/raw.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
-import { SHARED, tempAgents } from "../support/temp-agents.ts";
+import { tempAgents } from "../support/temp-agents.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -19,9 +19,10 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const agents = tempAgents();
+const { agentModule } = inject("programs");
 writeFileSync(
   join(agents, "flaky.ts"),
-  `import { defineAgent, Fatal } from "${SHARED}/agent.ts";
+  `import { defineAgent, Fatal } from "${agentModule}";
 export default defineAgent({
   limits: { attempts: 1 },
   run: ({ input }) => {

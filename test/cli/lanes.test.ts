@@ -1,17 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
-import { SHARED, tempAgents } from "../support/temp-agents.ts";
+import { tempAgents } from "../support/temp-agents.ts";
 
 const agents = tempAgents();
+const { agentModule } = inject("programs");
 writeFileSync(
   join(agents, "one-lane.ts"),
-  `import { defineAgent, Fatal } from "${SHARED}/agent.ts";
+  `import { defineAgent, Fatal } from "${agentModule}";
 export default defineAgent({
   run({ input, waitFor }) {
     if (input.what === "wait") return waitFor("paid");

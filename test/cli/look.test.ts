@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
@@ -10,7 +10,7 @@ import { serve } from "../../shared/runner/serve.ts";
 import { subjectPrefix } from "../../shared/task/names.ts";
 import { CLI, pawl, startProcess } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
-import { SHARED, tempAgents } from "../support/temp-agents.ts";
+import { tempAgents } from "../support/temp-agents.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -19,10 +19,11 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const agents = tempAgents();
+const { agentModule } = inject("programs");
 // Known by its file; what it does in these tests is the stage's own.
 writeFileSync(
   join(agents, "seen.ts"),
-  `import { defineAgent } from "${SHARED}/agent.ts";
+  `import { defineAgent } from "${agentModule}";
 export default defineAgent({ limits: { lanes: 2 }, run: () => "done" });\n`,
 );
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -15,9 +15,10 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const agents = tempAgents();
+const { agentModule } = inject("programs");
 writeFileSync(
   join(agents, "asks.ts"),
-  `import { defineAgent } from "${SHARED}/agent.ts";
+  `import { defineAgent } from "${agentModule}";
 export default defineAgent({
   async run({ approval, waitFor, effect, input }) {
     if (input.what === "approval") return approval("publish", { summary: "May I?" });

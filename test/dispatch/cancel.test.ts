@@ -45,7 +45,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
     const agent = agentOf(({ signal }) => untilAborted(signal));
     await using b = await bench(nats, kind, agent, { ackWait: 2_000 });
     await b.submit({}, { id: "t" });
-    const words = hearWords(b.deps.nc);
+    const words = hearWords(b.deps.nc, b.queue);
     const beats = () => words.filter(({ word }) => word === "+WPI").length;
     const drained = b.drain();
     await until("it runs", async () => (await b.task("t")).state === "running");

@@ -102,7 +102,7 @@ test("a nak is said only of a delivery that is still ours", async () => {
   await using b = await bench(nats, "nats-kv", agent, { ackWait: 1_000 });
   await b.submit({}, { id: "t" });
   const [first, second] = [await next(b.deps, b.queue), await next(b.deps, b.queue)];
-  const words = hearWords(b.deps.nc);
+  const words = hearWords(b.deps.nc, b.queue);
   const nak = { kind: "nak", delayMs: 0 } as const;
   const lease = takeLease(b.deps, first, "t");
   await acknowledge({ deps: b.deps, delivery: first, lease }, nak);

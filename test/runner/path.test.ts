@@ -52,7 +52,7 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       expect(submits.counts).toEqual({ reads: 0, writes: tasks, queries: 0 });
 
       const requests = vi.spyOn(globalThis, "fetch");
-      const words = hearWords(b.deps.nc);
+      const words = hearWords(b.deps.nc, b.queue);
       const runs = counting(b.deps.store);
       const stop = new AbortController().signal;
       expect(

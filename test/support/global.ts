@@ -1,5 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { freemem, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { startEmulator } from "../../infra/local/emulator.ts";
@@ -15,10 +15,19 @@ declare module "vitest" {
   }
 }
 
+const MEMORY = "/dev/shm";
+const ROOM = 4 * 1024 ** 3;
+
+/** In memory where there is plenty of it: a nats-server waits for the disk with every stream that it makes. */
+async function roomyFolder(): Promise<string> {
+  const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
+  return Math.min(bavail * bsize, freemem()) > ROOM ? MEMORY : tmpdir();
+}
+
 /** One emulator for all files (each has projects of its own); a nats-server is cheap, each file starts its own. */
 export default async function setup(project: TestProject) {
   // Those who are killed can't tidy up: all temporary folders of a run are in one, which goes with it.
-  const folder = await mkdtemp(join(tmpdir(), "pawl-tests-"));
+  const folder = await mkdtemp(join(await roomyFolder(), "pawl-tests-"));
   process.env.TMPDIR = folder;
   // A command takes a third of the time if another one has compiled its code before.
   process.env.NODE_COMPILE_CACHE = join(folder, "compiled");

@@ -21,10 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-const ACK_WAIT = 3_000;
+const ACK_WAIT = 6_000;
 
 describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", ({ kind, here }) => {
-  test.skipIf(!here).each([
+  // All they do is wait for leases: together they wait once.
+  test.skipIf(!here).concurrent.each([
     { name: "in the handler, woken while the second runs", at: "handler", wake: "running" },
     { name: "in the handler, woken after the second is done", at: "handler", wake: "completed" },
     { name: "between the lease check and the claim", at: "before:running", wake: "running" },
@@ -37,12 +38,12 @@ describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", (
     const env = { TEST_RECORD: file, PAWL_DRILL_RESUME: "1" };
     const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
     await deps.bus.ensure(queue);
-    const words = hearWords(deps.nc);
+    const words = hearWords(deps.nc, queue);
     await submit(deps, { agent: "recorder", lanes: 1, id: "task", input: {} });
 
     if (at === "handler") holdHandlers(file);
     const first = pausedRunner(w, at, env);
-    if (at === "handler") await expect.poll(() => notes(file).length, { interval: 10 }).toBe(1);
+    if (at === "handler") await until("it has begun", async () => notes(file).length === 1);
     else await first.says(/^AT /);
     await freeze(first.pid);
     const frozenAt = Date.now();

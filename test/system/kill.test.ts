@@ -11,6 +11,7 @@ import {
   recordFile,
 } from "../support/servers/runners.ts";
 import { stores, testNats, world } from "../support/servers/stores.ts";
+import { until } from "../support/time/until.ts";
 
 /**
  * What is left of a task whose runner was killed with SIGKILL at each boundary, after the next runner came.
@@ -35,38 +36,42 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
-  test.skipIf(!here).each(boundaries)("at $at", async ({ at, fence, executions, starts, skipped }) => {
-    const w = world(nats, kind, { ackWait: 3_000 });
-    await using deps = await observer(w);
-    const file = await recordFile();
-    const env = { TEST_RECORD: file };
-    const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
-    await deps.bus.ensure(queue);
-    await submit(deps, { agent: "recorder", lanes: 1, id: "task", input: {} });
+  // All they do is wait for leases: together they wait once.
+  test.skipIf(!here).concurrent.each(boundaries)(
+    "at $at",
+    async ({ at, fence, executions, starts, skipped }) => {
+      const w = world(nats, kind, { ackWait: 6_000 });
+      await using deps = await observer(w);
+      const file = await recordFile();
+      const env = { TEST_RECORD: file };
+      const queue = { namespace: w.config.settings.namespace, agent: "recorder", lane: 0, generation: 1 };
+      await deps.bus.ensure(queue);
+      await submit(deps, { agent: "recorder", lanes: 1, id: "task", input: {} });
 
-    if (at === "handler") holdHandlers(file);
-    const first = pausedRunner(w, at, env);
-    if (at === "handler") await expect.poll(() => notes(file).length, { interval: 10 }).toBe(1);
-    else await first.says(/^AT /);
-    await first.kill("SIGKILL");
-    letHandlersGo(file);
+      if (at === "handler") holdHandlers(file);
+      const first = pausedRunner(w, at, env);
+      if (at === "handler") await until("it has begun", async () => notes(file).length === 1);
+      else await first.says(/^AT /);
+      await first.kill("SIGKILL");
+      letHandlersGo(file);
 
-    const second = pawl(w, ["run", "recorder", "--drain", "--json"], env);
-    expect(await second.exited, second.text()).toBe(0);
+      const second = pawl(w, ["run", "recorder", "--drain", "--json"], env);
+      expect(await second.exited, second.text()).toBe(0);
 
-    const task = (await deps.store.get("task"))?.task;
-    expect(task).toMatchObject({
-      state: "completed",
-      fence,
-      executions,
-      redeliveriesSkipped: skipped,
-      attempts: 0,
-    });
-    expect(task?.settled).toMatchObject([{ seq: 1, outcome: "completed" }]);
-    expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });
-    const heard = notes(file).map((note) => note.what);
-    expect(heard.filter((what) => what === "start")).toHaveLength(starts);
-    // Completed work is never repeated once it is recorded.
-    if (at === "after:completed" || at.endsWith("ack")) expect(heard).toEqual(["start", "end"]);
-  });
+      const task = (await deps.store.get("task"))?.task;
+      expect(task).toMatchObject({
+        state: "completed",
+        fence,
+        executions,
+        redeliveriesSkipped: skipped,
+        attempts: 0,
+      });
+      expect(task?.settled).toMatchObject([{ seq: 1, outcome: "completed" }]);
+      expect(await deps.bus.state(queue)).toEqual({ pending: 0, inFlight: 0 });
+      const heard = notes(file).map((note) => note.what);
+      expect(heard.filter((what) => what === "start")).toHaveLength(starts);
+      // Completed work is never repeated once it is recorded.
+      if (at === "after:completed" || at.endsWith("ack")) expect(heard).toEqual(["start", "end"]);
+    },
+  );
 });

@@ -13,6 +13,8 @@ export interface Programs {
   readonly reconcile: string;
   /** The agents of test/support/agents, which share one copy of Pawl with the program that loads them. */
   readonly agents: string;
+  /** What agents of a test's own import of that copy, if one of these programs is to load them. */
+  readonly agentModule: string;
 }
 
 const AGENTS = fileURLToPath(new URL("../agents", import.meta.url));
@@ -34,6 +36,7 @@ export async function buildPrograms(): Promise<Programs & Disposable> {
       pawl: join(ROOT, "infra/cli/main.ts"),
       drill: join(ROOT, "infra/drills/runner.ts"),
       reconcile: join(ROOT, "test/support/faults/reconcile-child.ts"),
+      agent: join(ROOT, "shared/agent.ts"),
       ...Object.fromEntries(agents.map((name) => [`agents/${name}`, join(AGENTS, `${name}.ts`)])),
     },
     external: ["@google-cloud/firestore", "esbuild", "wrangler", "workerd"],
@@ -51,6 +54,7 @@ export async function buildPrograms(): Promise<Programs & Disposable> {
     drill: join(out, "drill.js"),
     reconcile: join(out, "reconcile.js"),
     agents: join(out, "agents"),
+    agentModule: join(out, "agent.js"),
     [Symbol.dispose]: () => rmSync(out, { recursive: true, force: true }),
   };
 }

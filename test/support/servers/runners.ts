@@ -119,11 +119,9 @@ export function startProcess(args: readonly string[], env: Record<string, string
   return runner;
 }
 
-/** The real command; from its sources where the agents are a test's own, which import those. */
+/** The real command, in one file. */
 export function pawl(world: TestWorld, args: readonly string[], env: Record<string, string> = {}): Runner {
-  const isOwn = env.PAWL_AGENTS_DIR !== undefined;
-  const given = { ...world.env, PAWL_AGENTS_DIR: programs.agents, ...env };
-  return startProcess([isOwn ? CLI : programs.pawl, ...args], given);
+  return startProcess([programs.pawl, ...args], { ...world.env, PAWL_AGENTS_DIR: programs.agents, ...env });
 }
 
 /** The same loop, stopping dead at a boundary. */
