@@ -7,6 +7,7 @@ import type { InDoubt } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { sha256 } from "../../shared/values/json.ts";
 import type { Operation } from "./plan/plan.ts";
+import { report } from "./reports.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Process } from "./world/process.ts";
 
@@ -29,7 +30,7 @@ function attempt(simulation: Simulation, operation: Operation, over: () => void)
   const work = async () => {
     const deps = simulation.depsOf(process);
     try {
-      await operate(simulation, deps, operation);
+      await operate(simulation, deps, process, operation);
       isDone.is = true;
     } catch (error) {
       if (!isPawlError(error)) throw error;
@@ -47,7 +48,12 @@ function attempt(simulation: Simulation, operation: Operation, over: () => void)
   });
 }
 
-async function operate(simulation: Simulation, deps: Deps, operation: Operation): Promise<void> {
+async function operate(
+  simulation: Simulation,
+  deps: Deps,
+  process: Process,
+  operation: Operation,
+): Promise<void> {
   const { task: id } = operation;
   const by = { approved: true, by: "somebody" };
   switch (operation.do) {
@@ -84,6 +90,8 @@ async function operate(simulation: Simulation, deps: Deps, operation: Operation)
       await resolveTruly(simulation, deps, id);
       return;
     case "reconcile":
+      // In the middle of it all: what it finds may be true, and is not looked at; what it writes must mislead no later one.
+      await report(simulation, deps, process);
       return;
     default:
       operation satisfies never;

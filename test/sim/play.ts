@@ -1,9 +1,8 @@
-import { writers } from "../../shared/reconcile/page/writers.ts";
-import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { keepAnswering, planOperations, publishDirectly } from "./operator.ts";
 import type { Broken } from "./oracle.ts";
 import type { Plan, ServerFault } from "./plan/plan.ts";
+import { explain } from "./reports.ts";
 import { keepDispatching, keepRunning } from "./runners.ts";
 import { BEGIN, type Line, Simulation } from "./simulation.ts";
 import type { Globals } from "./world/globals.ts";
@@ -104,49 +103,4 @@ function planServerFault(simulation: Simulation, fault: ServerFault): void {
         fault satisfies never;
     }
   });
-}
-
-/** Two reports in a row: nothing that was not planted may be found, and the second has nothing left to say. */
-async function explain(simulation: Simulation): Promise<void> {
-  const { oracle, plan } = simulation;
-  simulation.calm();
-  for (const which of ["first", "second"]) {
-    const process = simulation.begin("reconcile");
-    const deps = simulation.depsOf(process);
-    const findings: string[] = [];
-    let isDone = false;
-    let isNamed = false;
-    const work = async () => {
-      const lanes = { main: plan.agents.main.lanes, child: 1 };
-      const done = await reconcile(deps, process.stop.signal, { repair: true, writers, lanes });
-      for (const [name, count] of Object.entries(done?.report.findings.counts ?? { none: 1 }))
-        if (count > 0 && !isPlanted(plan, name)) findings.push(`${name} ${count}`);
-        else if (count > 0 && NAMED["a message vanishes"].includes(name)) isNamed = true;
-      isDone = true;
-    };
-    process.wake(() => simulation.live(process, work, () => {}));
-    await simulation.run(() => isDone, 3_600_000);
-    if (!isDone) oracle.breaks("everything explained", `the ${which} reconciliation does not end`);
-    else if (which === "first" && oracle.vanished > 0 && !isNamed)
-      oracle.breaks(
-        "everything explained",
-        `${oracle.vanished} messages vanished, and the report does not say so`,
-      );
-    else if (findings.length > 0)
-      oracle.breaks("everything explained", `the ${which} report finds: ${findings.join(", ")}`);
-    if (simulation.broken) return;
-  }
-}
-
-/** What a report may find because of what was planted. */
-const NAMED: Readonly<Record<ServerFault["kind"], readonly string[]>> = {
-  "the broker is killed": [],
-  "the store is away": [],
-  "a message is published by hand": [],
-  "the consumer is changed": ["queue_unsafe"],
-  "a message vanishes": ["unexplained", "message_lost"],
-};
-
-function isPlanted({ serverFaults }: Plan, finding: string): boolean {
-  return serverFaults.some(({ kind }) => NAMED[kind].includes(finding));
 }

@@ -37,6 +37,8 @@ export class Simulation {
   readonly outside: Outside;
   readonly story: Line[] = [];
   readonly copies: Copies | undefined;
+  /** What reports have found so far. */
+  readonly named = new Set<string>();
   /** How many things happened. */
   steps = 0;
   isCalm = false;

@@ -90,18 +90,19 @@ export function planOf(seed: number): Plan {
   const child = agentPlan(chance, makeProgram(chance, "any", true), timeouts.any);
   const count = theme === "anything" && chance.chance(0.4) ? 2 + chance.int(2) : 1;
   const tasks = Array.from({ length: count }, (_, i) => `t${i + 1}`);
+  const operations = makeOperations(chance, tasks, main.program);
   return {
     seed,
     ackWait: 30 * SECOND,
     isReplicated,
     agents: { main, child },
     runners: makeRunners(chance, theme),
-    operations: makeOperations(chance, tasks, main.program),
+    operations,
     faults: makeFaults(chance, theme),
     serverFaults: makeServerFaults(chance, tasks, theme),
     losses: theme === "anything" ? chance.pick([0, 0, 0, 0.02, 0.1]) : 0,
     calmAt: chance.pick([45, 60, 120]) * SECOND,
-    isReconciled: chance.chance(0.1),
+    isReconciled: operations.some((one) => one.do === "reconcile") || chance.chance(0.1),
   };
 }
 

@@ -1,0 +1,50 @@
+import type { Deps } from "../../shared/ports/deps.ts";
+import { writers } from "../../shared/reconcile/page/writers.ts";
+import { reconcile } from "../../shared/reconcile/reconcile.ts";
+import type { Plan, ServerFault } from "./plan/plan.ts";
+import type { Simulation } from "./simulation.ts";
+import type { Process } from "./world/process.ts";
+
+/** What a report may find because of what was planted. */
+const NAMED: Readonly<Record<ServerFault["kind"], readonly string[]>> = {
+  "the broker is killed": [],
+  "the store is away": [],
+  "a message is published by hand": [],
+  "the consumer is changed": ["queue_unsafe"],
+  "a message vanishes": ["unexplained", "message_lost"],
+};
+
+/** Reconciles, and says what was found that was not planted. What was planted and is named is remembered. */
+export async function report(simulation: Simulation, deps: Deps, process: Process): Promise<string[]> {
+  const lanes = { main: simulation.lanesOf("main") as number, child: 1 };
+  const done = await reconcile(deps, process.stop.signal, { repair: true, writers, lanes });
+  const found = Object.entries(done?.report.findings.counts ?? {}).filter(([, count]) => count > 0);
+  for (const [name] of found) simulation.named.add(name);
+  return found.flatMap(([name, count]) => (isPlanted(simulation.plan, name) ? [] : [`${name} ${count}`]));
+}
+
+function isPlanted({ serverFaults }: Plan, finding: string): boolean {
+  return serverFaults.some(({ kind }) => NAMED[kind].includes(finding));
+}
+
+/** Two reports in a row: nothing that was not planted may be found, and what was taken away has to be named. */
+export async function explain(simulation: Simulation): Promise<void> {
+  const { oracle, named } = simulation;
+  simulation.calm();
+  for (const which of ["first", "second"]) {
+    const process = simulation.begin("reconcile");
+    let found: string[] | undefined;
+    const work = async () => {
+      found = await report(simulation, simulation.depsOf(process), process);
+    };
+    process.wake(() => simulation.live(process, work, () => {}));
+    await simulation.run(() => found !== undefined, 3_600_000);
+    const isNamed = NAMED["a message vanishes"].some((name) => named.has(name));
+    const breaks = (why: string) => oracle.breaks("everything explained", why);
+    if (!found) breaks(`the ${which} reconciliation does not end`);
+    else if (found.length > 0) breaks(`the ${which} report finds: ${found.join(", ")}`);
+    else if (oracle.vanished > 0 && !isNamed)
+      breaks(`${oracle.vanished} messages vanished, and no report says so`);
+    if (simulation.broken) return;
+  }
+}
