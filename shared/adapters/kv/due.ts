@@ -46,8 +46,13 @@ export function dueIndex(bucket: Bucket, values: Values) {
   const hint = async (task: Task, at: number) => {
     const what = `Indexing task ${task.id}`;
     const key = dueKey(task.agent, task.state, task.id);
+    // There is none of a new task; unlike the client's create, this asks no second question when nobody answers the first.
+    const first = () => bucket.kv.put(key, String(at), { previousSeq: 0 });
     const isNew = task.history.length === 1;
-    for (let seen = isNew ? undefined : await values.get(what, key); ; seen = await values.get(what, key)) {
+    const created = isNew ? await bucket.guarded(what, first) : undefined;
+    if (created?.kind === "written") return { settle: async () => {} };
+    for (;;) {
+      const seen = await values.get(what, key);
       const there = Number(seen?.text);
       const time = there < at ? there : at;
       const written = await values.put(what, key, String(time), seen?.revision);
