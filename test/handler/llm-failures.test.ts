@@ -145,7 +145,7 @@ test("a crash between any two entries: no stored turn is asked for again, and th
   const script: Script = (_, n) =>
     n < 4 ? uses(use("lookup", { city: `c${n}` }, `id${n}`)) : text(`answer ${n}`);
   const dead = async (at: number) => {
-    await using b = await asking(nats, script, { tools: [lookup((city) => city)] }, {}, { ackWait: 3_000 });
+    await using b = await asking(nats, script, { tools: [lookup((city) => city)] }, {}, { ackWait: 6_000 });
     const { store } = b.deps;
     const dying = disturbed(store, at, async () => {
       throw new PawlError("lease_lost", "dead");
