@@ -7,12 +7,12 @@ import { mutated } from "./mutants/mutated.ts";
 import { search } from "./search.ts";
 
 /** Another part of the seeds each day would find more, and be red by chance: `npm run sim` does that. */
-test("no promise is broken by the first 400 seeds", { timeout: 300_000 }, async () => {
-  const found = await search({ from: 1, seeds: 400, jobs: 2 });
+test("no promise is broken by the first 150 seeds", { timeout: 300_000 }, async () => {
+  const found = await search({ from: 1, seeds: 150, jobs: 2 });
   expect(found.broken).toBeUndefined();
-  expect(found.seeds).toBe(400);
+  expect(found.seeds).toBe(150);
   // Faults did come true.
-  expect(found.faults.dies).toBeGreaterThan(20);
+  expect(found.faults.dies).toBeGreaterThan(10);
 });
 
 describe("mutants", () => {
@@ -30,7 +30,7 @@ describe("mutants", () => {
     "without the guard that $guard ($name), a promise is broken",
     { timeout: 300_000 },
     async (mutant) => {
-      const { killedBy } = await hunt(mutant, { from: 1, seeds: 3_000, jobs: 1 });
+      const { killedBy } = await hunt(mutant, { from: 1, seeds: 1_000, jobs: 1 });
       expect(mutant.breaks).toContain(killedBy?.promise);
     },
   );

@@ -116,7 +116,6 @@ export const doing: readonly Mutant[] = [
       ['if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;', ""],
     ],
     breaks: ["nothing repeated"],
-    isQuick: true,
   },
   {
     name: "step-stored",

@@ -60,7 +60,6 @@ export const ending: readonly Mutant[] = [
       ],
     ],
     breaks: ["everything ends"],
-    isQuick: true,
   },
   {
     name: "deadlines",

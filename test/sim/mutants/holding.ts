@@ -52,7 +52,6 @@ export const holding: readonly Mutant[] = [
       ],
     ],
     breaks: ["no overlap"],
-    isQuick: true,
   },
   {
     name: "asked-signal",
@@ -76,7 +75,6 @@ export const holding: readonly Mutant[] = [
     file: "runner/claim.ts",
     changes: [["await deps.clock.sleep(ms, AbortSignal.any([lease.lost, stop]));", ""]],
     breaks: ["no overlap"],
-    isQuick: true,
   },
   {
     name: "takeover-wait-length",
@@ -91,7 +89,6 @@ export const holding: readonly Mutant[] = [
     file: "task/endings.ts",
     changes: [["released: isOver ?? false,", "released: true,"]],
     breaks: ["no overlap"],
-    isQuick: true,
   },
   {
     name: "abort-at-suspension",
