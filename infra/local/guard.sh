@@ -7,11 +7,15 @@ echo "$server" >&4
 exec 4>&-
 (
   read -r _ <&3
+  # From here on it ends by itself, so that it leaves no nap behind.
+  trap '' TERM
   kill -CONT "$server" 2>/dev/null
   kill -TERM "$server" 2>/dev/null
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  naps=0
+  while [ "$naps" -lt 100 ]; do
     kill -0 "$server" 2>/dev/null || exit 0
-    sleep 0.1
+    sleep 0.02
+    naps=$((naps + 1))
   done
   kill -KILL "$server" 2>/dev/null
 ) >/dev/null 2>&1 &
@@ -20,4 +24,5 @@ exec 3<&-
 wait "$server"
 status=$?
 kill "$watcher" 2>/dev/null
+wait "$watcher"
 exit "$status"

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
@@ -20,10 +21,12 @@ function afterErrors<T>(errors: readonly unknown[], answer: T) {
 }
 
 test("an answer that does not come in time is waited for again; any other error ends the wait", async () => {
+  const over = AbortSignal.timeout(0);
+  await once(over, "abort");
   const late = [
     away(),
     new PawlError("bus_unavailable", "no answer"),
-    await fetch("http://127.0.0.1", { signal: AbortSignal.timeout(0) }).catch((error: unknown) => error),
+    await fetch("http://127.0.0.1", { signal: over }).catch((error: unknown) => error),
     new Error("wrapped", { cause: Object.assign(new Error("timeout"), { name: "TimeoutError" }) }),
   ];
   expect(await until("it answers", afterErrors(late, "yes"))).toBe("yes");
