@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { type Agent, type AgentContext, defineAgent, Fatal, Retry, type Tool } from "../../shared/agent.ts";
 import { isPawlError } from "../../shared/errors/errors.ts";
+import { graceOf, makeSettings } from "../../shared/settings/settings.ts";
 import type { Oracle, Run } from "./oracle.ts";
 import type { AgentPlan } from "./plan/plan.ts";
 import type { Action, Program } from "./plan/program.ts";
@@ -10,6 +11,8 @@ import type { Process } from "./world/process.ts";
 const MODEL = "claude-haiku-4-5";
 /** Whoever comes next waits for longer than this after code was told to stop. */
 const LONGEST_LINGERING = 15_000;
+/** And for so long after a task that waits for somebody, where what ran beside the wait was told to stop. */
+const BESIDE_A_WAIT = graceOf(makeSettings({}));
 
 /** Where handlers of one process run. */
 export interface Stage {
@@ -158,7 +161,9 @@ class Player {
     signal.addEventListener("abort", listen, { once: true });
     await process.clock.sleep(ms);
     const isLost = signal.aborted && isPawlError(signal.reason, "lease_lost");
-    const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt > LONGEST_LINGERING;
+    const isBeside = signal.aborted && isPawlError(signal.reason, "execution_over");
+    const most = isBeside ? BESIDE_A_WAIT : LONGEST_LINGERING;
+    const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt >= most;
     if (!isLost && !isLate) oracle.acts(this.run, "work", name);
   }
 

@@ -69,6 +69,19 @@ test("a runner that was frozen while it opened the journal does not start the ha
   }
 });
 
+test("a queue that its agent has not made yet is not taken for one that went", async () => {
+  const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 300_000 }];
+  const operations = [
+    { at: 10, task: "t1", do: "submit" },
+    // While the parent tries to publish its child, whose function comes after its own.
+    { at: 5_000, task: "t1", do: "reconcile" },
+  ] as const;
+  const program: Program = [{ do: "child", key: "c", awaits: true }];
+  const played = await play(quiet(program, { runners, operations }), globals, true);
+  expect(said(played, /publish\.retry .*no stream takes sim\.tasks\.child/)).toBeGreaterThan(0);
+  expect(played.broken).toBeUndefined();
+});
+
 describe("a function's invocations are too short", () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 40_000 }];
 

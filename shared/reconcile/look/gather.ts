@@ -35,6 +35,11 @@ const READS = 3;
 /** Pages that are read together. */
 const AT_ONCE = 16;
 
+/** Whether it should have a message, and has had the time to get one. */
+export function isDue(task: Task, at: number): task is Dispatched | Running {
+  return (task.state === "dispatched" || task.state === "running") && at - task.updatedAt >= 2 * ORPHAN_AFTER;
+}
+
 /** Reads what a look at a document needs, and changes nothing: cut off at any point, the document was not looked at. */
 export function gathering(pace: Pace, account: Account) {
   const { deps, stop } = pace;
@@ -117,13 +122,9 @@ export function gathering(pace: Pace, account: Account) {
   const hasMoved = async ({ id, stamp }: Task): Promise<boolean> =>
     (await deps.store.get(id).catch(ifUnsound))?.task.stamp !== stamp;
 
-  /** Whether it should have a message, and has had the time to get one. */
-  const isDue = (task: Task): task is Dispatched | Running =>
-    (task.state === "dispatched" || task.state === "running") && plan.at - task.updatedAt >= 2 * ORPHAN_AFTER;
-
   const carrierOf = async (task: Task): Promise<Pick<Gathered, "findings" | "isUnheld">> => {
     if (isOverdue(task, plan.at)) return { findings: await overOf(task) };
-    if (!isDue(task)) return NONE;
+    if (!isDue(task, plan.at)) return NONE;
     const info = infos.get(task.queue);
     const isBehind = info?.oldestAt !== undefined && !isStranded(info) && task.updatedAt > info.oldestAt;
     // The task's message is further back in the queue. A running task's is the one that is under way.

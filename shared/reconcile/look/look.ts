@@ -2,7 +2,7 @@ import type { Found } from "../../ports/store.ts";
 import { sealIn } from "../../seal/seal.ts";
 import { CLOCKS_AT_WORST, ONE_ENDING } from "../../settings/clocks.ts";
 import { redeliveryHorizon } from "../../settings/settings.ts";
-import type { Settlement, Task } from "../../task/document.ts";
+import type { Dispatched, Running, Settlement, Task } from "../../task/document.ts";
 import { isFinal } from "../../task/table.ts";
 import type { Account } from "../account.ts";
 import { isRewound } from "../books/books.ts";
@@ -15,7 +15,7 @@ import type { Finding } from "../findings/findings.ts";
 import { found as withFound } from "../findings/found.ts";
 import type { Pace } from "../pace.ts";
 import { type CountedBefore, countTask, examine } from "./examine.ts";
-import { findingOf, type Gathered, gathering } from "./gather.ts";
+import { findingOf, type Gathered, gathering, isDue } from "./gather.ts";
 import { noteLag } from "./repair.ts";
 
 export interface Looking {
@@ -204,9 +204,13 @@ export function lookingAt(pace: Pace, account: Account, openBefore: OpenTaskInde
     countTask(account.tallies[task.agent] as Counting, task, span, entries, basis);
   };
 
+  /** A dispatch comes before its message: a queue that nobody has made yet never had one. */
+  const hadMessage = (task: Dispatched | Running): boolean =>
+    task.state === "running" || task.seq !== undefined || marks.has(task.queue) || isDue(task, plan.at);
+
   const countElsewhere = (task: Task): void => {
     if (task.state !== "dispatched" && task.state !== "running") return;
-    if (ends.has(task.queue)) return;
+    if (ends.has(task.queue) || !hadMessage(task)) return;
     account.elsewhere[task.queue] = (account.elsewhere[task.queue] ?? 0) + 1;
   };
 
