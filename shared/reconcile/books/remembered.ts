@@ -30,8 +30,9 @@ export interface Remembered {
  */
 export async function remember(deps: Deps): Promise<Remembered> {
   const { store } = deps;
-  const record = await store.getRecord(LIST);
+  // In this order: a reconciliation beside this one writes the list first, and says so afterwards.
   const last = await lastReconciled(store);
+  const record = await store.getRecord(LIST);
   const revision = record && { revision: record.revision };
   const ledger = record && ledgerFrom(record.text);
   const problem = await problemOf(deps, record?.text, ledger, last?.at);

@@ -12,7 +12,6 @@ export const doing: readonly Mutant[] = [
         "await execution.delivery.ack();\n  const recorded = await record(holding, ran);",
       ],
     ],
-    breaks: ["settled first"],
     isQuick: true,
   },
   {
@@ -29,7 +28,6 @@ export const doing: readonly Mutant[] = [
         "void dispatch;",
       ],
     ],
-    breaks: ["settled first"],
   },
   {
     name: "state-before-publish",
@@ -40,13 +38,6 @@ export const doing: readonly Mutant[] = [
         "const created = await create(deps, task,",
         'if (!isLater) await publish(deps, { task: task as Dispatched, revision: "1" }, queue, msgIdOf(task)).catch(() => {});\n  const created = await create(deps, task,',
       ],
-    ],
-    breaks: [
-      "one final state",
-      "everything ends",
-      "everything explained",
-      "settled first",
-      "nothing repeated",
     ],
   },
   {
@@ -60,7 +51,6 @@ export const doing: readonly Mutant[] = [
         'await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });\n      await journal.append({ kind: "receipt", key, ...kept });',
       ],
     ],
-    breaks: ["nothing repeated"],
     isQuick: true,
   },
   {
@@ -68,7 +58,6 @@ export const doing: readonly Mutant[] = [
     guard: "an effect that began and has no receipt is not tried again in silence",
     file: "handler/effect.ts",
     changes: [["if (!told && !honoursKey && !isOver) return", "if (told && !told) return"]],
-    breaks: ["nothing repeated"],
     isQuick: true,
   },
   {
@@ -76,7 +65,6 @@ export const doing: readonly Mutant[] = [
     guard: '"not there" proves nothing while a dead holder\'s request may still arrive',
     file: "handler/effect.ts",
     changes: [['const isOver = verify && known.state === "unsure";', "const isOver = verify !== undefined;"]],
-    breaks: ["nothing repeated"],
   },
   {
     name: "effect-fence",
@@ -92,21 +80,18 @@ export const doing: readonly Mutant[] = [
         "function told(_: unknown): boolean {\n  return false;\n}\n\n/** The same on every try and every runner.",
       ],
     ],
-    breaks: ["no overlap", "nothing repeated"],
   },
   {
     name: "budget-reserved",
     guard: "the most that a turn can cost is set aside before it is asked",
     file: "handler/model-turn.ts",
     changes: [["book.reserve(most);", ""]],
-    breaks: ["within budget"],
   },
   {
     name: "budget-lost-turns",
     guard: "a turn whose answer was lost stays charged",
     file: "journal/budget.ts",
     changes: [["return plus(paid(entries), lost(entries));", "return paid(entries);"]],
-    breaks: ["within budget"],
   },
   {
     name: "turn-stored",
@@ -115,14 +100,12 @@ export const doing: readonly Mutant[] = [
     changes: [
       ['if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;', ""],
     ],
-    breaks: ["nothing repeated"],
   },
   {
     name: "step-stored",
     guard: "a step that the journal has is not run again",
     file: "handler/step.ts",
     changes: [["if (known) return journal.read(known.kept);", ""]],
-    breaks: ["nothing repeated"],
     isQuick: true,
   },
   {
@@ -135,7 +118,6 @@ export const doing: readonly Mutant[] = [
         "const isKnown = base.journaled === 0 || isNone;",
       ],
     ],
-    breaks: ["nothing repeated"],
   },
   {
     name: "cancel-by-journal",
@@ -147,7 +129,6 @@ export const doing: readonly Mutant[] = [
         'return { kind: "cancelled", ended };',
       ],
     ],
-    breaks: ["nothing repeated"],
   },
   {
     name: "operator-reads-journal",
@@ -159,6 +140,5 @@ export const doing: readonly Mutant[] = [
         "const isOpen = doubtful === undefined;",
       ],
     ],
-    breaks: ["nothing repeated"],
   },
 ];

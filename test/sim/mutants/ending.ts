@@ -7,14 +7,12 @@ export const ending: readonly Mutant[] = [
     guard: "how long a successor has waited is kept when it hands over",
     file: "task/endings.ts",
     changes: [["lease: Math.max(0, task.lease - waited)", "lease: Math.max(0, task.lease - 0 * waited)"]],
-    breaks: ["everything ends"],
   },
   {
     name: "fruitless-hand-offs",
     guard: "an attempt that gets no further in any invocation has failed",
     file: "runner/invocation.ts",
     changes: [["if (asks && needs >= asks)", "if (asks && needs > asks)"]],
-    breaks: ["everything ends"],
   },
   {
     name: "store-away",
@@ -26,28 +24,24 @@ export const ending: readonly Mutant[] = [
         "if (deps.clock.monotonic() - since >= 1e12) throw",
       ],
     ],
-    breaks: ["everything ends"],
   },
   {
     name: "attempt-timeout",
     guard: "a handler that never ends is stopped",
     file: "runner/run.ts",
     changes: [["if (!over.aborted) timedOut.abort(", "if (over === undefined) timedOut.abort("]],
-    breaks: ["everything ends"],
   },
   {
     name: "crash-loop",
     guard: "a task that kills its process each time becomes a dead letter",
     file: "task/decide.ts",
     changes: [["task.silentStarts >= limits.crashLimit &&", "task.silentStarts >= 1e9 &&"]],
-    breaks: ["everything ends"],
   },
   {
     name: "left-lanes",
     guard: "what lanes that went have left is drained",
     file: "dispatch/left-queues.ts",
     changes: [["return left.map(({ queue }) => queue);", "return [];"]],
-    breaks: ["everything ends"],
   },
   {
     name: "orphans",
@@ -59,7 +53,6 @@ export const ending: readonly Mutant[] = [
         '  const { task, revision } = stored;\n  if (task.state !== null) return false;\n  if (task.state !== "dispatched" && task.state !== "running") return false;',
       ],
     ],
-    breaks: ["everything ends"],
   },
   {
     name: "deadlines",
@@ -71,7 +64,6 @@ export const ending: readonly Mutant[] = [
         'const isDue = (task: Task) => task.state === "waiting" && (task.dueAt ?? Infinity) <= 0 * deps.clock.now();',
       ],
     ],
-    breaks: ["everything ends"],
   },
   {
     name: "answered-meanwhile",
@@ -83,7 +75,6 @@ export const ending: readonly Mutant[] = [
         "if (isAnswered(task, outcome) && deps === undefined) ending",
       ],
     ],
-    breaks: ["everything ends"],
   },
   {
     name: "given-up",
@@ -95,13 +86,11 @@ export const ending: readonly Mutant[] = [
         "for (const advisory of (await deps.bus.advisories(MOST)).slice(0, 0)) {",
       ],
     ],
-    breaks: ["everything ends"],
   },
   {
     name: "lost-named",
     guard: "a report names a message that vanished",
     file: "reconcile/look/examine.ts",
     changes: [['find("message_lost", ', 'if (seq === undefined) find("message_lost", ']],
-    breaks: ["everything explained"],
   },
 ];

@@ -1,4 +1,3 @@
-import type { PromiseName } from "../oracle.ts";
 import { doing } from "./doing.ts";
 import { ending } from "./ending.ts";
 import { holding } from "./holding.ts";
@@ -12,8 +11,6 @@ export interface Mutant {
   readonly file: string;
   /** What is replaced by what. */
   readonly changes: readonly (readonly [find: string, replace: string])[];
-  /** Which promises may break without it. */
-  readonly breaks: readonly PromiseName[];
   /** Whether `npm test` checks it too: those that die quickly. */
   readonly isQuick?: boolean;
 }

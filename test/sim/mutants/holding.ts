@@ -12,7 +12,6 @@ export const holding: readonly Mutant[] = [
         "const result = await deps.store.replace(next, (await deps.store.get(task.id))?.revision ?? seen);",
       ],
     ],
-    breaks: ["one final state", "no overlap", "nothing repeated", "settled first"],
     isQuick: true,
   },
   {
@@ -25,21 +24,18 @@ export const holding: readonly Mutant[] = [
         "    checkWhole(task, found?.head);\n    if (found) return found;\n",
       ],
     ],
-    breaks: ["nothing repeated", "no overlap"],
   },
   {
     name: "beat-document",
     guard: "a heartbeat asks whether the document still has the claim",
     file: "runner/lease.ts",
     changes: [["if (claim && !stopped.signal.aborted) {", "if (claim && deps === undefined) {"]],
-    breaks: ["no overlap", "nothing repeated", "everything ends"],
   },
   {
     name: "beat-attested",
     guard: "where reads may be stale, a heartbeat ends with a write that most copies take",
     file: "runner/lease.ts",
     changes: [["if (deps.store.attest) {", "if (deps === undefined) {"]],
-    breaks: ["no overlap"],
   },
   {
     name: "self-abort",
@@ -51,7 +47,6 @@ export const holding: readonly Mutant[] = [
         "return now ? leaseTime : 0;",
       ],
     ],
-    breaks: ["no overlap"],
   },
   {
     name: "asked-signal",
@@ -60,35 +55,30 @@ export const holding: readonly Mutant[] = [
     changes: [
       ["const signal = watchful(abort.signal, lease);", "const signal = abort.signal; void watchful;"],
     ],
-    breaks: ["no overlap"],
   },
   {
     name: "monotonic-clock",
     guard: "a lease ends by whichever clock says so first: the wall's, where a machine slept",
     file: "runner/lease.ts",
     changes: [["Math.max(now.wall - provenAt.wall, now.monotonic", "Math.max(0, now.monotonic"]],
-    breaks: ["no overlap"],
   },
   {
     name: "takeover-wait",
     guard: "a successor waits until no earlier holder can act",
     file: "runner/claim.ts",
     changes: [["await deps.clock.sleep(ms, AbortSignal.any([lease.lost, stop]));", ""]],
-    breaks: ["no overlap"],
   },
   {
     name: "takeover-wait-length",
     guard: "that wait is a whole lease",
     file: "settings/settings.ts",
     changes: [["return lease + Math.max(100, Math.floor(lease / 10));", "return lease / 2;"]],
-    breaks: ["no overlap"],
   },
   {
     name: "released",
     guard: "a task counts as let go of only when its handler's code has ended",
     file: "task/endings.ts",
     changes: [["released: isOver ?? false,", "released: true,"]],
-    breaks: ["no overlap"],
   },
   {
     name: "abort-at-suspension",
@@ -97,6 +87,5 @@ export const holding: readonly Mutant[] = [
     changes: [
       ['abort.abort(new PawlError("execution_over", `This', 'void (new PawlError("execution_over", `This'],
     ],
-    breaks: ["no overlap", "nothing repeated"],
   },
 ];

@@ -10,7 +10,7 @@ export interface Hunted {
   readonly killedBy?: { readonly seed: number; readonly promise: string; readonly message: string };
 }
 
-/** Plays seeds against a mutant until one breaks a promise. */
+/** Plays seeds against a mutant until one breaks a promise that holds with the guard. */
 export async function hunt(
   mutant: Mutant,
   given: Pick<Search, "from" | "seeds" | "ms" | "jobs">,
@@ -19,5 +19,9 @@ export async function hunt(
   const found = await search({ ...given, imports, env: { SIM_MUTANT: mutant.name } });
   const { broken, seconds } = found;
   const seeds = broken ? broken.seed - given.from + 1 : found.seeds;
+  if (broken && (await search({ from: broken.seed, seeds: 1, jobs: 1 })).broken)
+    throw new Error(
+      `Seed ${broken.seed} breaks a promise with the guard too: npm run sim -- --seed ${broken.seed}`,
+    );
   return { mutant, seeds, seconds, ...(broken && { killedBy: broken }) };
 }
