@@ -113,6 +113,15 @@ class Player {
       case "throw":
         if (context.attempt > action.untilAttempt) return;
         throw action.fatal ? new Fatal("as planned") : new Error("as planned");
+      case "nested": {
+        const key = this.keyOf(action.name);
+        await context.step(action.name, async () => {
+          this.stage.oracle.acts(this.run, "step", key);
+          await this.play(action.body);
+          return key;
+        });
+        return;
+      }
       case "loop":
         for (let i = 0; i < action.times; i++) await this.play(action.body);
         return;

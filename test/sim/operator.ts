@@ -121,6 +121,8 @@ async function effectKeyOf({ settings }: Deps, { id, createdAt, epoch, effect }:
 }
 
 const LOOK_EVERY = 20_000;
+/** So long somebody who was frozen, or cut off, may take to say that it never began the effect in doubt. */
+const PATIENCE = 60_000;
 
 /** When all is calm somebody answers whatever waits for a person. */
 export function keepAnswering(simulation: Simulation): void {
@@ -129,6 +131,10 @@ export function keepAnswering(simulation: Simulation): void {
     keepAnswering(simulation);
     if (!simulation.isCalm) return;
     for (const task of oracle.tasks.values()) {
+      if (task.state === "in_doubt") {
+        if (time.now - Math.max(task.updatedAt, simulation.calmSince) < PATIENCE) continue;
+        oracle.asks(task, (name) => simulation.isWell(name));
+      }
       const asks =
         task.state === "in_doubt" ? [task.effect] : task.state === "waiting" ? task.waitingFor : [];
       // What was answered need not be said again, and a deadline comes by itself.

@@ -1,6 +1,6 @@
 import type { Head } from "../../shared/journal/entries.ts";
 import type { KeptMessage } from "../../shared/ports/bus.ts";
-import type { Task } from "../../shared/task/document.ts";
+import type { InDoubt, Task } from "../../shared/task/document.ts";
 import { isSettled } from "../../shared/task/settled.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import type { AgentPlan } from "./plan/plan.ts";
@@ -23,6 +23,7 @@ export const promises = {
   "everything ends": "once faults stop, every accepted task ends, or waits for a person",
   "everything explained": "a report explains every sequence, and finds nothing that was not planted",
   "within budget": "a task's model calls cost no more than its budget, by the model's own meter",
+  "no needless doubt": "nobody is asked about an effect that its holder knows it never began",
   "no accident": "no code of ours fails in a way that nobody foresaw",
 } as const;
 
@@ -64,6 +65,11 @@ export class Oracle {
   private readonly spent = new Map<string, number>();
   private readonly budgets: Readonly<Record<string, number | undefined>>;
   private readonly hasRaces: boolean;
+  private readonly hasNestedWaits: boolean;
+  /** Who held each task under which fence. */
+  private readonly holders = new Map<string, string>();
+  /** Effects that somebody really began, by task and key. */
+  private readonly tried = new Set<string>();
   private readonly told: (what: string) => void;
 
   constructor(
@@ -71,7 +77,9 @@ export class Oracle {
     told: (what: string) => void,
   ) {
     this.budgets = { main: main.budgetUsd, child: child.budgetUsd };
-    this.hasRaces = JSON.stringify([main.program, child.program]).includes('"how":"race"');
+    const programs = JSON.stringify([main.program, child.program]);
+    this.hasRaces = programs.includes('"how":"race"');
+    this.hasNestedWaits = programs.includes('"body":[{"do":"approval"');
     this.told = told;
   }
 
@@ -83,6 +91,7 @@ export class Oracle {
   written(task: Task): void {
     const before = this.tasks.get(task.id);
     this.tasks.set(task.id, task);
+    if (task.state === "running") this.holders.set(`${task.id}/${task.fence}`, task.runner);
     this.open += (isFinal(task) ? 0 : 1) - (before && !isFinal(before) ? 1 : 0);
     if (task.state === "failed" && this.isUnforeseen(task.error.code) && task.raw === undefined)
       this.breaks("no accident", `task ${task.id} failed: ${task.error.code}: ${task.error.message}`);
@@ -96,6 +105,7 @@ export class Oracle {
   }
 
   private isUnforeseen(code: string): boolean {
+    if (code === "call_invalid" && this.hasNestedWaits) return false;
     // Nobody sees that code runs beside other code in a race: its calls may come in another order than before.
     return UNFORESEEN.has(code) && !(code === "journal_mismatch" && this.hasRaces);
   }
@@ -120,6 +130,7 @@ export class Oracle {
   acts(run: Run, kind: "step" | "effect" | "turn" | "work", key: string): void {
     const { taskId, number } = run;
     this.told(`task ${taskId}: execution ${number}: ${kind} ${key}`);
+    if (kind === "effect") this.tried.add(`${taskId}/${key}`);
     const newest = this.newest.get(taskId) as Run;
     if (newest !== run)
       this.breaks(
@@ -128,6 +139,17 @@ export class Oracle {
       );
     if (this.isStored(taskId, kind, key))
       this.breaks("nothing repeated", `task ${taskId}: ${kind} ${key} is stored, and done again`);
+  }
+
+  /** Somebody is about to be asked whether an effect happened. `isWell`: of a process, that it lives and could have said. */
+  asks({ id, effect }: InDoubt, isWell: (process: string) => boolean): void {
+    const intent = this.heads
+      .get(id)
+      ?.recent.findLast((entry) => entry.kind === "intent" && entry.key === effect);
+    if (intent?.kind !== "intent" || intent.fence === undefined || this.tried.has(`${id}/${effect}`)) return;
+    const holder = this.holders.get(`${id}/${intent.fence}`);
+    if (holder !== undefined && isWell(holder))
+      this.breaks("no needless doubt", `task ${id} is in doubt about ${effect}, which ${holder} never began`);
   }
 
   /** How often an effect was begun, with this time. */

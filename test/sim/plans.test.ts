@@ -82,6 +82,24 @@ test("a queue that its agent has not made yet is not taken for one that went", a
   expect(played.broken).toBeUndefined();
 });
 
+test("a lane that went after a reconciliation was cut off, and is drained by now, is not named", async () => {
+  const program: Program = [{ do: "work", name: "w", ms: 20_000 }];
+  const { agents, ...plan } = quiet(program, {
+    // Of two lanes it is in the second.
+    operations: [
+      { at: 10, task: "t2", do: "submit" },
+      { at: 5_000, task: "t2", do: "reconcile" },
+    ],
+    faults: [{ process: "operator", what: "survivors", after: 0, mishap: { kind: "dies", when: "before" } }],
+    calmAt: 60_000,
+  });
+  const main = { ...agents.main, lanes: 2, lanesLater: 1 };
+  const played = await play({ ...plan, agents: { ...agents, main } }, globals, true);
+  expect(said(played, /survivors: dies/)).toBe(1);
+  expect(said(played, /sequence 1 of SIM_main_1_g1 is acked/)).toBe(1);
+  expect(played.broken).toBeUndefined();
+});
+
 describe("a function's invocations are too short", () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 40_000 }];
 

@@ -14,13 +14,35 @@ const NAMED: Readonly<Record<ServerFault["kind"], readonly string[]>> = {
   "a message vanishes": ["unexplained", "message_lost"],
 };
 
-/** Reconciles, and says what was found that was not planted. What was planted and is named is remembered. */
-export async function report(simulation: Simulation, deps: Deps, process: Process): Promise<string[]> {
-  const lanes = { main: simulation.lanesOf("main") as number, child: 1 };
-  const done = await reconcile(deps, process.stop.signal, { repair: true, writers, lanes });
-  const found = Object.entries(done?.report.findings.counts ?? {}).filter(([, count]) => count > 0);
+/**
+ * Reconciles, and says what was found that was not planted; undefined when it was cut off. What was planted and is named is
+ * remembered.
+ */
+export async function report(
+  simulation: Simulation,
+  deps: Deps,
+  process: Process,
+): Promise<string[] | undefined> {
+  const done = await reconciled(simulation, deps, process);
+  if (!done) return undefined;
+  const found = Object.entries(done.report.findings.counts).filter(([, count]) => count > 0);
   for (const [name] of found) simulation.named.add(name);
   return found.flatMap(([name, count]) => (isPlanted(simulation.plan, name) ? [] : [`${name} ${count}`]));
+}
+
+/** In one go, or slice after slice, for as long as each calls for the next. */
+async function reconciled(simulation: Simulation, deps: Deps, { stop }: Process) {
+  const lanes = { main: simulation.lanesOf("main") as number, child: 1 };
+  const { sliceCalls: mostCalls } = simulation.plan;
+  for (;;) {
+    let goesOn = false;
+    const goOn = () => {
+      goesOn = true;
+    };
+    const slice = mostCalls !== undefined && { slice: { mostCalls, goOn } };
+    const done = await reconcile(deps, stop.signal, { repair: true, writers, lanes, ...slice });
+    if (done || !goesOn) return done;
+  }
 }
 
 function isPlanted({ serverFaults }: Plan, finding: string): boolean {
@@ -35,7 +57,13 @@ export async function explain(simulation: Simulation): Promise<void> {
     const process = simulation.begin("reconcile");
     let found: string[] | undefined;
     const work = async () => {
-      found = await report(simulation, simulation.depsOf(process), process);
+      const deps = simulation.depsOf(process);
+      // Another one may be at it still; whoever was cut off is woken again, a minute later.
+      for (;;) {
+        found = await report(simulation, deps, process);
+        if (found) return;
+        await process.clock.sleep(60_000);
+      }
     };
     process.wake(() => simulation.live(process, work, () => {}));
     await simulation.run(() => found !== undefined, 3_600_000);

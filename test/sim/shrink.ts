@@ -57,6 +57,7 @@ function smallerPrograms(program: Program): Program[] {
 function partsOf(action: Action): Program[] {
   switch (action.do) {
     case "loop":
+    case "nested":
       return [action.body];
     case "parallel":
       return [

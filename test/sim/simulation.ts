@@ -42,6 +42,7 @@ export class Simulation {
   /** How many things happened. */
   steps = 0;
   isCalm = false;
+  calmSince = Number.POSITIVE_INFINITY;
   private readonly isTold: boolean;
   private readonly globals: Globals;
   private readonly documents;
@@ -193,6 +194,12 @@ export class Simulation {
     if (process.isDead) over();
   }
 
+  /** Whether the process lives, and could say what it knows. */
+  isWell(name: string): boolean {
+    const process = [...this.alive].find((one) => one.name === name);
+    return process !== undefined && !process.isFrozen && !process.isCutForGood;
+  }
+
   /** Whether a runner is cut off, and will be for good. */
   get isShort(): boolean {
     return [...this.alive].some((process) => process.isCutForGood);
@@ -202,6 +209,7 @@ export class Simulation {
   calm(): void {
     if (this.isCalm) return;
     this.isCalm = true;
+    this.calmSince = this.time.now;
     this.tell("world", "is calm from now on");
     this.network.losses = 0;
     this.network.isUp.bus = true;

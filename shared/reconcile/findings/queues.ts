@@ -40,14 +40,14 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
         `it has ${info.lastSeq} sequences, and had ${before.upTo}; made ${iso(info.createdAt)}`,
       );
     // Settled while this ran, it may be newer than what was seen of the stream at first.
-    else if (settled > info.lastSeq && settled > (await lastSeqNow(deps, queue)))
+    else if (settled > info.lastSeq && settled > ((await infoNow(deps, queue))?.lastSeq ?? 0))
       find("stream_rewound", `documents settled its sequence ${settled}, and it has ${info.lastSeq}`);
     for (const finding of givenTwice(account, planned)) findings.push(finding);
     const stranded = info.messages - info.pending - info.inFlight;
     if (stranded > 0)
       find("stranded", `${stranded} of its ${info.messages} messages are neither pending nor in flight`);
     for (const { kind, detail, what } of [
-      ...placeFindings(deps, planned),
+      ...(await placeFindings(deps, planned)),
       ...definitionFindings(deps, planned),
     ])
       find(kind, detail, what === undefined ? stream : `${stream} ${what}`);
@@ -88,9 +88,15 @@ function isLeftLane({ settings, lanesOf }: Deps, { agent, lane, generation }: Qu
   return generation === settings.generation && lane >= (lanesOf?.(agent) ?? Infinity);
 }
 
-/** Queues that are not among those that are published to now. */
-function placeFindings(deps: Deps, { queue, info: { messages } }: PlannedQueue): FoundQueue[] {
+/**
+ * Queues that are not among those that are published to now. What they held when the plan was made may be done: lanes and
+ * generations are today's, and a plan that was cut off may be older than they are.
+ */
+async function placeFindings(deps: Deps, { queue, info }: PlannedQueue): Promise<FoundQueue[]> {
   const { generation } = deps.settings;
+  const isElsewhere = queue.generation !== generation || isLeftLane(deps, queue);
+  const messages =
+    isElsewhere && info.messages > 0 ? ((await infoNow(deps, queue))?.messages ?? 0) : info.messages;
   const said = `${messages} messages are left in generation ${queue.generation}`;
   if (queue.generation > generation)
     return messages > 0
@@ -128,11 +134,11 @@ function definitionFindings(deps: Deps, { queue, info, before }: PlannedQueue): 
 }
 
 /** None where the stream is gone by now. */
-async function lastSeqNow({ bus }: Deps, queue: Queue): Promise<number> {
+async function infoNow({ bus }: Deps, queue: Queue): Promise<QueueInfo | undefined> {
   try {
-    return (await bus.inspect(queue)).lastSeq;
+    return await bus.inspect(queue);
   } catch (error) {
-    if (isPawlError(error, "bus_refused")) return 0;
+    if (isPawlError(error, "bus_refused")) return undefined;
     throw error;
   }
 }

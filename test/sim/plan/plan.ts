@@ -74,6 +74,8 @@ export interface Plan {
   readonly calmAt: number;
   /** At the end it is reconciled, twice. */
   readonly isReconciled: boolean;
+  /** As a function does it, in slices of so many calls of the store. */
+  readonly sliceCalls?: number;
 }
 
 const SECOND = 1_000;
@@ -103,6 +105,7 @@ export function planOf(seed: number): Plan {
     losses: theme === "anything" ? chance.pick([0, 0, 0, 0.02, 0.1]) : 0,
     calmAt: chance.pick([45, 60, 120]) * SECOND,
     isReconciled: operations.some((one) => one.do === "reconcile") || chance.chance(0.1),
+    ...(chance.chance(0.3) && { sliceCalls: chance.pick([3, 10, 30]) }),
   };
 }
 
@@ -189,6 +192,7 @@ export function namesIn(program: Program): { name: string; isApproval: boolean }
       case "event":
         return [{ name: action.name, isApproval: false }];
       case "loop":
+      case "nested":
         return namesIn(action.body);
       case "parallel":
         return action.branches.flatMap(namesIn);

@@ -30,6 +30,8 @@ export type Action =
   | { readonly do: "event"; readonly name: string; readonly timeout?: number }
   | { readonly do: "child"; readonly key: string; readonly awaits: boolean }
   | { readonly do: "throw"; readonly untilAttempt: number; readonly fatal: boolean }
+  /** A step that makes other calls. A wait among them is refused: it would never end. */
+  | { readonly do: "nested"; readonly name: string; readonly body: readonly Action[] }
   | { readonly do: "loop"; readonly times: number; readonly body: readonly Action[] }
   | {
       readonly do: "parallel";
@@ -148,6 +150,7 @@ function action(making: Making, depth: number): Action {
     return { do: "child", key: named(making, "child"), awaits: random.chance(0.7) };
   if (roll < 88) return { do: "throw", untilAttempt: random.pick([1, 1, 2, 9]), fatal: random.chance(0.2) };
   if (depth >= 2) return { do: "step", name: named(making, "step"), ms, failsUntil: 0 };
+  if (roll < 89) return { do: "nested", name: named(making, "nested"), body: nestedBody(making) };
   if (roll < 91) return { do: "loop", times: 2 + random.int(2), body: loopBody(making) };
   if (roll < 98)
     return {
@@ -162,6 +165,16 @@ function action(making: Making, depth: number): Action {
     before: actions(making, 1, depth + 1),
     from2: actions(making, 1 + random.int(2), depth + 1),
   };
+}
+
+function nestedBody(making: Making): Action[] {
+  const { random } = making;
+  if (random.chance(0.15)) return [{ do: "approval", name: named(making, "approve"), catches: false }];
+  const [ms, verify] = [random.pick(paces[making.pace]), random.chance(0.5)];
+  const step: Action = { do: "step", name: named(making, "step"), ms, failsUntil: 0 };
+  if (random.chance(0.5)) return [step];
+  const name = named(making, "effect");
+  return [step, { do: "effect", name, ms: 0, verify, honoursKey: false, throws: "never" }];
 }
 
 /** Names repeat in a loop, which only steps may beside others. */
