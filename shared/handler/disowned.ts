@@ -1,11 +1,12 @@
 import { resolve } from "../dispatch/operate.ts";
-import { messageOf } from "../errors/errors.ts";
+import { isPawlError, messageOf } from "../errors/errors.ts";
 import { type Known, known } from "../journal/entries.ts";
 import { type Journal, readJournal } from "../journal/journal.ts";
 import type { Deps } from "../ports/deps.ts";
 import { persist } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import { whilePatient } from "../retry/patience.ts";
+import { retry } from "../retry/retry.ts";
 import type { Running, Task } from "../task/document.ts";
 import { questionOf } from "../task/signals.ts";
 import { sha256 } from "../values/json.ts";
@@ -20,8 +21,12 @@ export async function disown(deps: Deps, task: Running, key: string, tries: numb
   const { id, fence } = task;
   try {
     const name = await noteName(task, key, tries, fence);
-    await persist(deps, id, whilePatient(deps, `Task ${id}`), () => deps.store.putPart(id, name, "unbegun"));
-    await clearDoubt(deps, id);
+    // Nobody waits for it, and a person would have to be asked: the store may be away for long.
+    const say = async () => {
+      await deps.store.putPart(id, name, "unbegun");
+      await clearDoubt(deps, id);
+    };
+    await retry(deps, "witness", say, { mayPass: isPawlError });
   } catch (error) {
     deps.log("warn", "effect.unbegun-unsaid", { task: id, effect: key, reason: messageOf(error) });
   }

@@ -44,6 +44,12 @@ export const policies = {
     first: 1_000,
     longest: 30_000,
   },
+  witness: {
+    what: "the word that an effect never began, by a holder that lost its lease before it could: then a person is asked",
+    first: 50,
+    longest: 30_000,
+    lasts: 3_600_000,
+  },
   modelTurn: {
     what: "a request to the model that was not answered: then the attempt fails, and the task is retried by its limits",
     first: 1_000,

@@ -69,6 +69,27 @@ test("a runner that was frozen while it opened the journal does not start the ha
   }
 });
 
+test("a holder that never began its effect says so, however long the store is away", async () => {
+  const program: Program = [
+    { do: "effect", name: "e", ms: 0, verify: false, honoursKey: false, throws: "never" },
+  ];
+  const faults = [
+    // The intent is stored, and its holder does not hear of it until its lease is lost.
+    { process: "any runner", what: "put journal", after: 0, mishap: { kind: "unanswered" } },
+    {
+      process: "any runner",
+      what: "get journal",
+      after: 0,
+      mishap: { kind: "cut", from: "store", ms: 90_000, loses: "requests" },
+    },
+  ] as const;
+  const played = await play(quiet(program, { faults, calmAt: 120_000 }), globals, true);
+  expect(said(played, /lease\.lost/)).toBe(1);
+  expect(played.broken).toBeUndefined();
+  expect(said(played, /^task t1: effect pawl-\S+ happens/)).toBe(1);
+  expect(said(played, /by person/)).toBe(0);
+});
+
 test("a queue that its agent has not made yet is not taken for one that went", async () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 300_000 }];
   const operations = [
