@@ -65,6 +65,8 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
   const { envelope, arrival } = arrived;
   const { queue, seq } = delivery;
   const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
+  // As the message came. To ask after a silent holder takes its time too, in every invocation: it is part of the wait.
+  const timeLeft = deps.invocation?.left();
   let reached: Reached | undefined;
   let rounds = 0;
 
@@ -139,7 +141,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
     decision: Extract<Decision<Stored>, { kind: "create" | "claim" | "takeover" }>,
   ): Promise<Claimed | undefined> => {
     const before = decision.kind === "create" ? undefined : decision.seen.task;
-    const tooLong = before && lackOfTime(deps, before, delivery);
+    const tooLong = before && lackOfTime(deps, before, delivery, timeLeft);
     if (tooLong) return { kind: "closed", recorded: tooLong };
     if (decision.kind === "takeover" && !(await mayReplace(decision.seen.task))) return undefined;
     const holder = {

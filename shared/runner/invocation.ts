@@ -55,14 +55,18 @@ function tooLong(had: number): TaskFailure {
 
 /**
  * What an invocation has no time for it does not claim: it would hand it off unstarted, and the next one would wait
- * from the beginning. The message stays for one that has more time.
+ * from the beginning. The message stays for one that has more time. `left`: how much it had when the message came.
  */
-export function lackOfTime(deps: Deps, task: Task, { deliveries }: Delivery): Recorded | undefined {
+export function lackOfTime(
+  deps: Deps,
+  task: Task,
+  { deliveries }: Delivery,
+  left: number | undefined,
+): Recorded | undefined {
   const { invocation, settings, clock, runner } = deps;
-  if (!invocation) return undefined;
+  if (!invocation || left === undefined) return undefined;
   const wait = successionWait(task, { now: clock.now(), by: runner });
   const needed = atMost(invocation, Math.max(wait > 0 ? wait + settings.requestTimeout : 0, task.needs ?? 0));
-  const left = invocation.left();
   if (left >= needed) return undefined;
   // To be put back at once is a delivery too, and they are counted.
   const isMany = deliveries > settings.maxDeliver / 2;

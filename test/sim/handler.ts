@@ -163,6 +163,7 @@ class Player {
   private async ignore(name: string, ms: number): Promise<void> {
     const { oracle, process } = this.stage;
     const { signal } = this.context;
+    signal.throwIfAborted();
     let toldAt: number | undefined;
     const listen = () => {
       toldAt = process.clock.monotonic();

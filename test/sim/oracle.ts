@@ -23,6 +23,7 @@ export const promises = {
   "everything ends": "once faults stop, every accepted task ends, or waits for a person",
   "everything explained": "a report explains every sequence, and finds nothing that was not planted",
   "within budget": "a task's model calls cost no more than its budget, by the model's own meter",
+  "no doubt dropped": "a task is not cancelled over an effect that nobody knows the end of",
   "no needless doubt": "nobody is asked about an effect that its holder knows it never began",
   "no accident": "no code of ours fails in a way that nobody foresaw",
 } as const;
@@ -95,6 +96,9 @@ export class Oracle {
     this.open += (isFinal(task) ? 0 : 1) - (before && !isFinal(before) ? 1 : 0);
     if (task.state === "failed" && this.isUnforeseen(task.error.code) && task.raw === undefined)
       this.breaks("no accident", `task ${task.id} failed: ${task.error.code}: ${task.error.message}`);
+    // Who cancels a task that is in doubt has been told.
+    const isTold = before?.state === "in_doubt" || before?.state === "cancelled";
+    if (task.state === "cancelled" && !isTold) this.checkDoubts(task);
     if (!before || !isFinal(before)) return;
     const isRedriven = before.state === "failed" && task.state === "dispatched";
     if (task.state !== before.state && !isRedriven)
@@ -102,6 +106,18 @@ export class Oracle {
     const resultOf = (one: Task) => JSON.stringify(one.state === "completed" ? one.result : undefined);
     if (resultOf(task) !== resultOf(before))
       this.breaks("one final state", `task ${task.id} has another result`);
+  }
+
+  private checkDoubts({ id, signals, createdAt, epoch }: Task): void {
+    const head = this.heads.get(id);
+    if (head?.born !== createdAt || head.epoch !== epoch) return;
+    const open = new Map<string, boolean>();
+    for (const entry of head.recent)
+      if (entry.kind === "intent" ? entry.of === "effect" : open.has(entry.key))
+        open.set(entry.key, entry.kind === "intent" || entry.kind === "unsure");
+    for (const [key, isOpen] of open)
+      if (isOpen && !signals.some(({ name }) => name.startsWith(`effect ${key} try`)))
+        this.breaks("no doubt dropped", `task ${id} is cancelled, and nobody knows whether ${key} happened`);
   }
 
   private isUnforeseen(code: string): boolean {

@@ -124,6 +124,20 @@ test("a lane that went after a reconciliation was cut off, and is drained by now
 describe("a function's invocations are too short", () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 40_000 }];
 
+  test("for a takeover that begins with asking after the holder: it waits in several", async () => {
+    const program: Program = [{ do: "step", name: "s", ms: 9_000, failsUntil: 0 }];
+    const short = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 30_000 }];
+    // Its server has another life by then, so that the holder might only have to come back.
+    const serverFaults = [{ at: 500, kind: "the broker is killed", ms: 800, forgets: 0 }] as const;
+    const dies = { kind: "dies", when: "before" } as const;
+    const faults = [{ process: "any runner", what: "put journal", after: 0, mishap: dies }];
+    const plan = quiet(program, { runners: short, faults, serverFaults, calmAt: 60_000 });
+    const played = await play(plan, globals, true);
+    expect(played.broken).toBeUndefined();
+    expect(said(played, /^task t1: takeover by/)).toBe(1);
+    expect(said(played, /^task t1: complete by/)).toBe(1);
+  });
+
   test("for a handler that stores nothing: its attempts fail, and say why", async () => {
     const played = await play(quiet([{ do: "work", name: "w", ms: 60_000 }], { runners }), globals, true);
     expect(played.broken).toBeUndefined();

@@ -93,4 +93,91 @@ export const ending: readonly Mutant[] = [
     file: "reconcile/look/examine.ts",
     changes: [['find("message_lost", ', 'if (seq === undefined) find("message_lost", ']],
   },
+  {
+    name: "silent-starts-kept",
+    guard: "a hand-off that did not begin keeps the count of starts that came to nothing",
+    file: "task/endings.ts",
+    changes: [
+      [
+        "const unbegun = { ...common(task), ...needs,",
+        "const unbegun = { ...common(task), silentStarts: 0, ...needs,",
+      ],
+    ],
+  },
+  {
+    name: "wait-in-step",
+    guard: "a wait inside a step is refused: it could never end",
+    file: "handler/calls.ts",
+    changes: [['if (isInside() && kind === "wait") {', "if (isInside() && kind !== kind) {"]],
+  },
+  {
+    name: "drift-corrected",
+    guard: "a consumer that was changed under its runner is corrected",
+    file: "runner/queue-drift.ts",
+    changes: [["void mend(isSaid);", "void mend;"]],
+  },
+  {
+    name: "unbegun-said",
+    guard: "a holder that lost its lease before it began an effect says so",
+    file: "handler/disowned.ts",
+    changes: [['await deps.store.putPart(id, name, "unbegun");', "void name;"]],
+  },
+  {
+    name: "unbegun-patience",
+    guard: "and goes on saying so while the store is away",
+    file: "retry/policies.ts",
+    changes: [["lasts: 3_600_000,", "lasts: 15_000,"]],
+  },
+  {
+    name: "slices-saved",
+    guard: "a slice of a reconciliation keeps what it found out",
+    file: "reconcile/walk.ts",
+    changes: [["if (isToMend || isOver || saving.isDue()) await", "if (isToMend) await"]],
+  },
+  {
+    name: "list-read-last",
+    guard: "the list of reports is read after the record that says that there is one",
+    file: "reconcile/books/remembered.ts",
+    changes: [
+      ["const last = await lastReconciled(store);\n", ""],
+      [
+        "const record = await store.getRecord(LIST);\n",
+        "const record = await store.getRecord(LIST);\n  const last = await lastReconciled(store);\n",
+      ],
+    ],
+  },
+  {
+    name: "queue-not-made",
+    guard: "a queue that was never made is not taken for one that went",
+    file: "reconcile/look/look.ts",
+    changes: [
+      [
+        "if (ends.has(task.queue) || !hadMessage(task)) return;",
+        "void hadMessage;\n    if (ends.has(task.queue)) return;",
+      ],
+    ],
+  },
+  {
+    name: "left-lanes-now",
+    guard: "a lane that went is named only if it still holds messages",
+    file: "reconcile/findings/queues.ts",
+    changes: [["isElsewhere && info.messages > 0", "!deps && isElsewhere && info.messages > 0"]],
+  },
+  {
+    name: "failing-branch",
+    guard: "calls beside one that failed are told to stop",
+    file: "runner/run.ts",
+    changes: [['abort.abort(new PawlError("execution_over", "Another call of this handler failed"));', ""]],
+  },
+  {
+    name: "time-at-arrival",
+    guard: "whether an invocation has time for a takeover is judged as the message came",
+    file: "runner/claim.ts",
+    changes: [
+      [
+        "const tooLong = before && lackOfTime(deps, before, delivery, timeLeft);",
+        "const tooLong = before && lackOfTime(deps, before, delivery, timeLeft && deps.invocation?.left());",
+      ],
+    ],
+  },
 ];

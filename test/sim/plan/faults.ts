@@ -40,7 +40,7 @@ function makeMishap(chance: Random, theme: Theme): Mishap {
   const ms = Math.round(chance.pick([200, 3_000, 12_000, 25_000, 35_000, 70_000]) * chance.between(0.7, 1.3));
   switch (theme) {
     case "copies":
-      if (chance.chance(0.7)) return { kind: "deposed", ms: Math.round(chance.between(10, 90) * SECOND) };
+      if (chance.chance(0.7)) return { kind: "deposed", ms: Math.round(chance.between(10, 130) * SECOND) };
       break;
     case "late":
       if (chance.chance(0.7))

@@ -134,7 +134,9 @@ function makeRunners(chance: Random, theme: Theme): RunnerPlan[] {
     version: chance.chance(0.1) ? 2 : 1,
     skew: chance.chance(0.3) ? Math.round(chance.between(-1_200, 1_200)) : 0,
     after: chance.pick([1, 10, 500, 8_000]),
-    ...(chance.chance(theme === "invocations" ? 1 : 0.05) && { limit: chance.pick([40, 60, 300]) * SECOND }),
+    ...(chance.chance(theme === "invocations" ? 1 : 0.05) && {
+      limit: chance.pick([30, 40, 60, 300]) * SECOND,
+    }),
   }));
 }
 

@@ -34,7 +34,7 @@ export function simulatedModel(time: Time, random: Random, process: Process, met
         const fate = random.int(100);
         time.at(time.now + random.between(1, 30), () => {
           const isFree = fate < 6;
-          const turn = answerTo(request, asked, place);
+          const turn = answerTo(request, asked, place, random.pick(LENGTHS));
           const { usd } = costOf(turn.usage, priceOf(request.model, prices));
           metered(asked, place + 1, isFree ? 0 : usd, !isFree);
           if (isFree) give(10, () => fail("429", true));
@@ -50,7 +50,15 @@ function askedBy(request: TurnRequest): Asked {
   return JSON.parse(String(first?.content)) as Asked;
 }
 
-function answerTo(request: TurnRequest, { turns, tools, name }: Asked, place: number): Turn {
+/** Of answers, in tokens: little, and all that was asked for. */
+const LENGTHS = [40, 40, 250, 500] as const;
+
+function answerTo(
+  request: TurnRequest,
+  { turns, tools, name }: Asked,
+  place: number,
+  output_tokens: number,
+): Turn {
   const isLast = place + 1 >= turns || tools === "none";
   const content: JsonObject[] = isLast
     ? [{ type: "text", text: "done" }]
@@ -61,7 +69,7 @@ function answerTo(request: TurnRequest, { turns, tools, name }: Asked, place: nu
     model: request.model,
     usage: {
       input_tokens: Math.ceil(JSON.stringify(request.messages).length / 4),
-      output_tokens: 40 + place,
+      output_tokens,
     },
   };
 }
