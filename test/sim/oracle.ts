@@ -115,8 +115,13 @@ export class Oracle {
     for (const entry of head.recent)
       if (entry.kind === "intent" ? entry.of === "effect" : open.has(entry.key))
         open.set(entry.key, entry.kind === "intent" || entry.kind === "unsure");
+    // One that was never begun has an end that its holder knows.
     for (const [key, isOpen] of open)
-      if (isOpen && !signals.some(({ name }) => name.startsWith(`effect ${key} try`)))
+      if (
+        isOpen &&
+        this.tried.has(`${id}/${key}`) &&
+        !signals.some(({ name }) => name.startsWith(`effect ${key} try`))
+      )
         this.breaks("no doubt dropped", `task ${id} is cancelled, and nobody knows whether ${key} happened`);
   }
 
@@ -146,7 +151,12 @@ export class Oracle {
   acts(run: Run, kind: "step" | "effect" | "turn" | "work", key: string): void {
     const { taskId, number } = run;
     this.told(`task ${taskId}: execution ${number}: ${kind} ${key}`);
-    if (kind === "effect") this.tried.add(`${taskId}/${key}`);
+    if (kind === "effect") {
+      this.tried.add(`${taskId}/${key}`);
+      const task = this.tasks.get(taskId);
+      if (task && isFinal(task))
+        this.breaks("one final state", `task ${taskId} is ${task.state}, and its effect ${key} begins`);
+    }
     const newest = this.newest.get(taskId) as Run;
     if (newest !== run)
       this.breaks(

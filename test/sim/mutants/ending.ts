@@ -105,12 +105,6 @@ export const ending: readonly Mutant[] = [
     ],
   },
   {
-    name: "wait-in-step",
-    guard: "a wait inside a step is refused: it could never end",
-    file: "handler/calls.ts",
-    changes: [['if (isInside() && kind === "wait") {', "if (isInside() && kind !== kind) {"]],
-  },
-  {
     name: "drift-corrected",
     guard: "a consumer that was changed under its runner is corrected",
     file: "runner/queue-drift.ts",

@@ -85,10 +85,11 @@ export function planOf(seed: number): Plan {
   const theme = themeOf(chance);
   const isSlow = (theme === "takeover" || theme === "late" || theme === "copies") && chance.chance(0.8);
   const isReplicated = theme === "copies";
-  const pace = theme === "stop" ? "deaf" : isSlow ? "slow" : "any";
+  const pace = theme === "stop" ? "deaf" : theme === "money" ? "paid" : isSlow ? "slow" : "any";
   // Where code does not listen, attempts are over while it still runs.
-  const timeouts = { deaf: [3, 8, 15], slow: [240], any: [40, 120] };
-  const main = agentPlan(chance, makeProgram(chance, pace), timeouts[pace]);
+  const timeouts = { deaf: [3, 8, 15], slow: [240], paid: [120], any: [40, 120] };
+  const budget = pace === "paid" && { budgetUsd: chance.pick([0.004, 0.006, 0.008]) };
+  const main = { ...agentPlan(chance, makeProgram(chance, pace), timeouts[pace]), ...budget };
   const child = agentPlan(chance, makeProgram(chance, "any", true), timeouts.any);
   const count = theme === "anything" && chance.chance(0.4) ? 2 + chance.int(2) : 1;
   const tasks = Array.from({ length: count }, (_, i) => `t${i + 1}`);

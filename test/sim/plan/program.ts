@@ -61,12 +61,15 @@ export const paces = {
   slow: [20, 4_000, 9_000, 15_000, 26_000],
   /** And with code that does not listen. */
   deaf: [20, 500, 4_000],
+  /** And almost all of it is asking a model. */
+  paid: [20, 500],
 } as const;
 
 export function makeProgram(random: Random, pace: keyof typeof paces = "any", isChild = false): Program {
   const making: Making = { random, isChild, pace, names: 0 };
   if (pace === "deaf") return [...slowly(making), ignore(making), work(making)];
   if (pace === "slow") return slowly(making);
+  if (pace === "paid") return paid(making);
   // Most are small: what goes wrong goes wrong with little, and little is quickly played.
   const most = isChild || random.chance(0.7) ? 2 : 5;
   return actions(making, 1 + random.int(most), 0);
@@ -80,6 +83,24 @@ function slowly(making: Making): Action[] {
     return random.chance(0.5) ? [work(making), ...all] : all;
   };
   return Array.from({ length: 1 + random.int(3) }, () => some()).flat();
+}
+
+/** Turns one after the other, or beside each other. */
+function paid(making: Making): Action[] {
+  const { random } = making;
+  const all = Array.from({ length: 1 + random.int(3) }, () => ask(making));
+  if (all.length === 1 || random.chance(0.5)) return all;
+  return [{ do: "parallel", how: "all", branches: all.map((one) => [one]) }];
+}
+
+function ask(making: Making): Action {
+  const { random } = making;
+  return {
+    do: "llm",
+    name: named(making, "ask"),
+    turns: 1 + random.int(3),
+    tools: random.pick(["none", "read-only", "effects"] as const),
+  };
 }
 
 function ignore(making: Making): Action {
@@ -124,13 +145,7 @@ function action(making: Making, depth: number): Action {
         ? "never"
         : random.pick(["after it happened", "before it happened", "retry"] as const),
     };
-  if (roll < 50)
-    return {
-      do: "llm",
-      name: named(making, "ask"),
-      turns: 1 + random.int(3),
-      tools: random.pick(["none", "read-only", "effects"] as const),
-    };
+  if (roll < 50) return ask(making);
   if (roll < 60) return { do: "work", name: named(making, "work"), ms };
   // Not beside others: what a handler has begun, and does not await when it throws, has its aborted signal only.
   if (roll < 63 && depth === 0) return ignore(making);
