@@ -181,6 +181,9 @@ function makeOperations(chance: Random, tasks: readonly string[], program: Progr
         "reconcile",
       ] as const);
       operations.push({ at, task, do: what });
+      // Two reconciliations at once.
+      if (what === "reconcile" && chance.chance(0.5))
+        operations.push({ at: at + chance.int(400), task, do: what });
     }
   }
   return operations;
