@@ -158,12 +158,6 @@ export const ending: readonly Mutant[] = [
     changes: [["isElsewhere && info.messages > 0", "!deps && isElsewhere && info.messages > 0"]],
   },
   {
-    name: "failing-branch",
-    guard: "calls beside one that failed are told to stop",
-    file: "runner/run.ts",
-    changes: [['abort.abort(new PawlError("execution_over", "Another call of this handler failed"));', ""]],
-  },
-  {
     name: "time-at-arrival",
     guard: "whether an invocation has time for a takeover is judged as the message came",
     file: "runner/claim.ts",
