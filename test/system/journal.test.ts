@@ -29,14 +29,11 @@ test("a process that dies after every step gets on: each step once, and progress
     );
   }
   expect(notes(file).map((note) => note.run)).toEqual(["s0", "s1", "s2", "s3", "s4"]);
-  expect((await deps.store.get("t"))?.task).toMatchObject({
-    state: "completed",
-    result: { sum: 10 },
-    fence: 6,
-    executions: 6,
-    attempts: 0,
-    journaled: 5,
-  });
+  const task = (await deps.store.get("t"))?.task;
+  expect(task).toMatchObject({ state: "completed", result: { sum: 10 }, attempts: 0, journaled: 5 });
+  // On a busy machine a lease of 0.7 s may lapse as well: one more claim, and none of the steps again.
+  expect(task?.executions).toBeGreaterThanOrEqual(6);
+  expect(task?.fence).toBeGreaterThanOrEqual(task?.executions as number);
 });
 
 test("1,000 steps: what each costs does not grow, and a resume after the last reads no more than it must", async () => {
