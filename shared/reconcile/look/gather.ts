@@ -31,7 +31,8 @@ export interface Gathered {
   readonly isUnheld?: boolean;
 }
 
-const READS = 3;
+/** Tries of one read. Where a tenth of all answers is lost, as many in a row are no accident. */
+const READS = 8;
 /** Pages that are read together. */
 const AT_ONCE = 16;
 

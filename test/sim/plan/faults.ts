@@ -21,6 +21,9 @@ const WORDS = [
   "Attesting",
 ];
 
+/** The request at which most faults of a theme come. While a turn is under way, its holder only beats. */
+const AIMS: Partial<Record<Theme, string>> = { late: "put journal", money: "+WPI" };
+
 export function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
   const isAimed = theme !== "anything";
   const count = isAimed ? chance.pick([1, 1, 2, 2, 3]) : chance.pick([0, 1, 1, 2, 3, 5]);
@@ -29,7 +32,7 @@ export function makeFaults(chance: Random, theme: Theme): ProcessFault[] {
     const isAny = chance.chance(0.15);
     return {
       process: isRunners ? "any runner" : chance.pick(["operator", "dispatch"]),
-      what: isAny ? "" : theme === "late" && chance.chance(0.6) ? "put journal" : chance.pick(WORDS),
+      what: isAny ? "" : chance.chance(0.6) ? (AIMS[theme] ?? chance.pick(WORDS)) : chance.pick(WORDS),
       after: isAny ? chance.int(60) : chance.pick([0, 0, 0, 1, 1, 2, 3, 5, 8]),
       mishap: makeMishap(chance, theme),
     };
@@ -45,6 +48,9 @@ function makeMishap(chance: Random, theme: Theme): Mishap {
     case "late":
       if (chance.chance(0.7))
         return { kind: "dies", when: "after", late: Math.round(chance.between(40, 110) * SECOND) };
+      break;
+    case "money":
+      if (chance.chance(0.7)) return { kind: "dies", when: "before" };
       break;
     case "stop":
       if (chance.chance(0.7)) return { kind: "told to stop" };
