@@ -5,6 +5,7 @@ import { systemClock } from "../../shared/ports/clock.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { withPatience } from "../../shared/retry/patience.ts";
+import { natsServers } from "../../shared/settings/servers.ts";
 import { defaults, type Settings, timing } from "../../shared/settings/settings.ts";
 import type { Config } from "./config.ts";
 
@@ -15,10 +16,10 @@ export function natsOptions(
 ): ConnectionOptions {
   const { url, user, password } = nats;
   return {
-    servers: url,
+    servers: [...natsServers(url)],
     name: "pawl",
     // A server that does not offer TLS is refused, before any password is sent.
-    ...(/^tls:/.test(url) && { tls: {} }),
+    ...(/\btls:/.test(url) && { tls: {} }),
     maxReconnectAttempts: -1,
     // A password that is being rotated is a reason to try again, not to live on without a connection.
     ignoreAuthErrorAbort: true,
@@ -47,8 +48,8 @@ export function notConnected(error: unknown, url: string): PawlError {
   return new PawlError(
     isRefused ? "bus_refused" : "bus_unavailable",
     isRefused
-      ? `NATS at ${shown(url)} refused the identity: ${reason}. Check NATS_CREDS, or NATS_USER and NATS_PASSWORD`
-      : `NATS at ${shown(url)} can't be reached: ${reason}. Check NATS_URL and that the server runs`,
+      ? `NATS at ${url} refused the identity: ${reason}. Check NATS_CREDS, or NATS_USER and NATS_PASSWORD`
+      : `NATS at ${url} can't be reached: ${reason}. Check NATS_URL and that the server runs`,
     { cause: error },
   );
 }
@@ -56,9 +57,4 @@ export function notConnected(error: unknown, url: string): PawlError {
 /** Whether these words of a server are about who we are. */
 export function isAuth(words: string): boolean {
   return /authorization|authentication/i.test(words);
-}
-
-/** Without what might be a password. */
-function shown(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, "//…@");
 }

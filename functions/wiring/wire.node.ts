@@ -19,6 +19,7 @@ import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { nodeSealer } from "../../shared/seal/node.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
+import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
 import { triggers } from "./trigger.ts";
@@ -70,7 +71,7 @@ export async function connectNats({
   const source = credsFile === undefined ? text && (() => text) : renewable(credsFile);
   const options = natsOptions({ nats, settings }, source);
   try {
-    return await (/^wss?:/.test(url) ? wsconnect(options) : connect(options));
+    return await (isWebSocket(url) ? wsconnect(options) : connect(options));
   } catch (error) {
     throw notConnected(error, url);
   }

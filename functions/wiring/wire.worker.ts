@@ -10,6 +10,7 @@ import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
 import { webSealer } from "../../shared/seal/web.ts";
+import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
 import { triggers } from "./trigger.ts";
@@ -19,7 +20,7 @@ import type { Wired } from "./wire.node.ts";
 /** An edge runtime's wiring: NATS by WebSocket, Firestore by fetch. One per invocation: none outlives its request. */
 export async function wire(config: Config, log: Log): Promise<Wired> {
   const { nats, settings } = config;
-  if (!/^wss?:/.test(nats.url)) {
+  if (!isWebSocket(nats.url)) {
     throw invalid("NATS_URL should begin with wss:// here: an edge function reaches NATS by WebSocket only");
   }
   if (nats.credsFile)

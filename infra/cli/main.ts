@@ -6,7 +6,7 @@ import { functionVariables } from "../../shared/settings/functions.ts";
 import { serverVariables } from "../../shared/settings/servers.ts";
 import { localVariables } from "../../shared/settings/tools.ts";
 import type { Variable } from "../../shared/settings/variable.ts";
-import { sayError, sayJson } from "./output.ts";
+import { endWhenSaid, sayError, sayJson } from "./output.ts";
 import { addBuild } from "./project/build.ts";
 import { addDemo } from "./project/demo.ts";
 import { addDeploy } from "./project/deploy.ts";
@@ -84,6 +84,9 @@ addDeploy(program);
 addDev(program);
 addDemo(program);
 
+// Whoever reads may have enough, as `head` does: what is said after that is nobody's loss.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
 try {
   await program.parseAsync();
 } catch (error) {
@@ -91,4 +94,4 @@ try {
   else process.exitCode = sayError(error, process.argv.includes("--json"));
 }
 // A client that still retries in the background must not keep a finished command alive.
-process.exit();
+await endWhenSaid();

@@ -1,20 +1,43 @@
 import { errorKinds, isPawlError, messageOf } from "../../shared/errors/errors.ts";
 import type { Log, LogFields } from "../../shared/ports/log.ts";
 
-/** Text that a model or a stranger wrote, safe to show as one line: control characters become visible. */
+/**
+ * What a terminal obeys instead of showing it, and what nobody sees: control characters, line separators, what turns the
+ * direction of writing, what has no width. Not how an emoji is drawn.
+ */
+const UNSEEN = /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+const escaped = (unseen: string) =>
+  Array.from({ length: unseen.length }, (_, i) => {
+    return `\\u${unseen.charCodeAt(i).toString(16).padStart(4, "0")}`;
+  }).join("");
+
+/** Text that a model or a stranger wrote, safe to show as one line: what is not seen becomes visible. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to make visible
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
-    return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+  return text.replace(UNSEEN, escaped);
 }
 
 export function say(line: string): void {
   process.stdout.write(`${printable(line)}\n`);
 }
 
+/** In JSON what is not seen stands in strings only, and an escape there means the same. */
 export function sayJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${printable(JSON.stringify(value))}\n`);
+}
+
+/**
+ * Ends the process when all that was said has arrived, or nobody reads it any more: to exit at once would cut off what a
+ * reader that is slower than this has not taken yet.
+ */
+export async function endWhenSaid(): Promise<never> {
+  const said = (stream: NodeJS.WriteStream) =>
+    new Promise<void>((resolve) => {
+      stream.once("error", () => resolve());
+      stream.write("", () => resolve());
+    });
+  await Promise.all([said(process.stdout), said(process.stderr)]);
+  process.exit();
 }
 
 /** Log lines go to standard error: standard output is for the answer. */
@@ -23,10 +46,8 @@ export function logger(json: boolean): Log {
     const at = new Date().toISOString();
     const line = json
       ? JSON.stringify({ at, level, event, ...fields })
-      : printable(
-          `${at.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${event}${shown(fields)}`,
-        );
-    process.stderr.write(`${line}\n`);
+      : `${at.slice(11, 23)} ${level === "info" ? "" : `${level.toUpperCase()} `}${event}${shown(fields)}`;
+    process.stderr.write(`${printable(line)}\n`);
   };
 }
 

@@ -1,5 +1,5 @@
 import { parseDuration } from "../values/duration.ts";
-import { address, text, tooShort, type Variable } from "./variable.ts";
+import { address, identityIn, text, tooShort, type Variable } from "./variable.ts";
 
 function webhookSecretProblem(secret: string): string | undefined {
   const isBase64 = /^[A-Za-z0-9+/]{22,}={0,2}$/.test(secret.slice("whsec_".length));
@@ -25,6 +25,7 @@ export const functionVariables = {
     readBy: ["library"],
     unset: "functions are woken by cron only",
     read: address,
+    wrong: (url) => identityIn("PAWL_WAKE_URL", url, "A function knows its caller by PAWL_RUN_SECRET"),
   },
   PAWL_TIME_LIMIT: {
     form: 'a duration such as "15m"',
@@ -40,7 +41,8 @@ export const functionVariables = {
       "Who is told of tasks that failed, are in doubt or wait ([api.md](api.md#webhooks)). For every function and `pawl run`; needs `PAWL_WEBHOOK_SECRET`.",
     readBy: ["library", "deploy"],
     standIn: "https://webhook.invalid",
-    read: (url) => (URL.canParse(url) ? address(url) : undefined),
+    read: address,
+    wrong: (url) => identityIn("PAWL_WEBHOOK_URL", url, "A receiver knows its caller by PAWL_WEBHOOK_SECRET"),
   },
   PAWL_WEBHOOK_SECRET: {
     form: "16 characters or more, or `whsec_` and base64",

@@ -1,5 +1,5 @@
 import { pricesFrom } from "../journal/prices.ts";
-import { text, tooShort, type Variable } from "./variable.ts";
+import { address, identityIn, text, tooShort, type Variable } from "./variable.ts";
 
 export const STORES = ["firestore", "firestore-rest", "nats-kv"] as const;
 export type StoreKind = (typeof STORES)[number];
@@ -9,12 +9,25 @@ export const NO_KEY = "none";
 
 const SCHEMES = "nats://, tls://, ws:// or wss://";
 
-function natsUrlProblem(url: string): string | undefined {
-  // Up to an @ it may be a password.
-  const shown = JSON.stringify(url.includes("@") ? `…@${url.split("@").at(-1)}` : url);
-  if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(url))
-    return `NATS_URL is ${shown}. It should begin with ${SCHEMES}`;
-  return URL.canParse(url) ? undefined : `NATS_URL is ${shown}, which is not a valid address`;
+/** One, or several of a cluster. */
+export const natsServers = (urls: string): readonly string[] => urls.split(",").map((url) => url.trim());
+
+/** Which transport an address asks for. */
+export const isWebSocket = (url: string): boolean => /^wss?:/.test(url);
+
+function natsUrlProblem(urls: string): string | undefined {
+  // Nothing of it is shown: beside an @ there may be a password, and a password may have an @.
+  if (urls.includes("@"))
+    return "NATS_URL has a name or a password in it. Give them in NATS_USER and NATS_PASSWORD, or a credentials file in NATS_CREDS: an address is shown in errors and logs";
+  const all = natsServers(urls);
+  for (const url of all) {
+    if (!/^(nats|tls|ws|wss):\/\/[^\s/]+/.test(url))
+      return `NATS_URL is ${JSON.stringify(url)}. It should begin with ${SCHEMES}`;
+    if (!URL.canParse(url)) return `NATS_URL is ${JSON.stringify(url)}, which is not a valid address`;
+  }
+  return new Set(all.map(isWebSocket)).size > 1
+    ? `NATS_URL is ${JSON.stringify(urls)}. All of its addresses should be of WebSockets (ws://, wss://), or none`
+    : undefined;
 }
 
 function sealKeyProblem(keys: string): string | undefined {
@@ -31,8 +44,9 @@ const sealKeysIn = (keys: string): readonly string[] => keys.split(",").map((key
 /** Where messages and documents are, and who may reach them. */
 export const serverVariables = {
   NATS_URL: {
-    form: `an address that begins with ${SCHEMES}`,
-    meaning: "Address of the NATS server. Workers reach it by `wss://` only.",
+    form: `an address that begins with ${SCHEMES}, or several, separated by commas`,
+    meaning:
+      "Address of the NATS server, or of several of one cluster, separated by commas. Workers reach it by `wss://` only.",
     readBy: ["library", "deploy"],
     required: "Set it to your server, such as nats://127.0.0.1:4222 or wss://…",
     read: text,
@@ -100,7 +114,8 @@ export const serverVariables = {
     meaning: "Another address of the model's API.",
     readBy: ["library", "local", "drill"],
     unset: "Anthropic's",
-    read: text,
+    read: address,
+    wrong: (url) => identityIn("ANTHROPIC_BASE_URL", url, "The API knows its caller by ANTHROPIC_API_KEY"),
   },
   PAWL_PRICES: {
     sets: "prices",

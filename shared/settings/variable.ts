@@ -48,7 +48,18 @@ export function tooShort(what: string, secret: string): string | undefined {
 
 export const text = (value: string): string => value;
 export const wholeNumber = (value: string) => (/^-?\d+$/.test(value) ? Number(value) : undefined);
-export const address = (value: string) => (/^https?:\/\/[^\s]+$/.test(value) ? value : undefined);
+/** Of HTTP. It may have a place for an agent's name. */
+export const address = (value: string) =>
+  /^https?:\/\/\S+$/.test(value) && URL.canParse(forAnyone(value)) ? value : undefined;
+const forAnyone = (url: string) => url.replaceAll("{agent}", "a");
+
+/** A request can't have an identity in its address, and the error that says so would show it. */
+export function identityIn(name: string, url: string, instead: string): string | undefined {
+  const { username, password } = new URL(forAnyone(url));
+  return username || password
+    ? `${name} has a name or a password in it, which is not used. ${instead}`
+    : undefined;
+}
 
 /** A number of the protocol that is a time. */
 export function duration<const S extends string>(sets: S, byDefault: string, meaning: string) {

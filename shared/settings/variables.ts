@@ -83,7 +83,9 @@ function valueIn(
   try {
     const value = read(text);
     if (value !== undefined) return { value, problem: wrong?.(text) };
-    const is = secret ? "is not well-formed" : `is ${JSON.stringify(text)}`;
+    // Beside an @ there may be a password, and which side of it is whose nobody knows in what is not well-formed.
+    const isShown = !secret && !text.includes("@");
+    const is = isShown ? `is ${JSON.stringify(text)}` : "is not well-formed";
     return { problem: `${name} ${is}; it should be ${form}` };
   } catch (error) {
     return { problem: messageOf(error) };

@@ -23,7 +23,10 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
     const isAllowed = corsOrigin !== undefined && c.req.header("origin") === corsOrigin;
     if (isAllowed && c.req.method === "OPTIONS") c.res = c.body(null, 204);
     else await next();
-    // After the handler, since problems are responses of their own.
+    // After the handler, since problems are responses of their own. What a task holds is nobody else's: no cache keeps it,
+    // and no browser takes it for a page.
+    c.header("x-content-type-options", "nosniff");
+    if (!c.res.headers.has("cache-control")) c.header("cache-control", "no-store");
     if (corsOrigin !== undefined) c.header("vary", "origin", { append: true });
     if (!isAllowed) return;
     c.header("access-control-allow-origin", corsOrigin);

@@ -94,6 +94,20 @@ describe.each(stores)("$kind", ({ kind, here }) => {
   });
 });
 
+test("no answer is kept by a cache, or taken for a page", async () => {
+  await using s = await apiStage(nats, "nats-kv");
+  const token = await s.token("ann");
+  const paths = ["/v1/tasks", "/v1/tasks/none", "/v1/openapi.json", "/nowhere", "/health", "/ui/login"];
+  for (const [path, given] of [
+    ...paths.map((one) => [one, token] as const),
+    ["/v1/tasks", "wrong"] as const,
+  ]) {
+    const { headers } = await s.call(given, "GET", path);
+    expect(headers.get("x-content-type-options"), path).toBe("nosniff");
+    expect(headers.get("cache-control"), path).toBe("no-store");
+  }
+});
+
 test("a task for later is dispatched when it is due, not before", async () => {
   await using s = await apiStage(nats);
   const token = await s.token("ann");

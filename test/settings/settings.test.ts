@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { configFrom } from "../../functions/wiring/config.ts";
+import { natsServers } from "../../shared/settings/servers.ts";
 import {
   defaults,
   makeSettings,
@@ -68,6 +69,32 @@ describe("settings", () => {
 
 describe("the environment", () => {
   const good = { NATS_URL: "nats://127.0.0.1:4222", PAWL_STORE: "nats-kv" };
+
+  test("takes several servers", () => {
+    const several = "nats://a:4222, nats://b:4222";
+    expect(natsServers(configFrom({ ...good, NATS_URL: several }).nats.url)).toEqual([
+      "nats://a:4222",
+      "nats://b:4222",
+    ]);
+  });
+
+  test.each([
+    ["NATS_URL", "nats://user:s3cret@host"],
+    ["NATS_URL", "nats://user:pass@s3cret@host"],
+    ["NATS_URL", "nats:/user:pass@s3cret"],
+    ["NATS_URL", "nats://a:4222,http://user:s3cret@host"],
+    ["PAWL_WAKE_URL", "https://user:s3cret@{agent}.example.com/run"],
+    ["PAWL_WAKE_URL", "https://user:pa/s3cret@example.com/run"],
+    ["PAWL_WEBHOOK_URL", "https://s3cret@example.com"],
+    ["PAWL_WEBHOOK_URL", "https//user:s3cret@example.com"],
+    ["ANTHROPIC_BASE_URL", "http://user:s3cret@example.com"],
+  ])("%s with a password in it is refused, and shows none of it: %s", (name, url) => {
+    const secrets = { PAWL_RUN_SECRET: "0123456789abcdef", PAWL_WEBHOOK_SECRET: "0123456789abcdef" };
+    const refused = () => configFrom({ ...good, ...secrets, [name]: url });
+    expect(refused).toThrow(new RegExp(`^${name} (has a name or a password in it|is not well-formed)`));
+    expect(refused).not.toThrow(/s3cret/);
+  });
+
   test.each([
     [{ NATS_URL: undefined }, /NATS_URL is not set/],
     [{ NATS_URL: "127.0.0.1:4222" }, /NATS_URL is "127.0.0.1:4222"\. It should begin with nats:\/\//],
@@ -76,8 +103,8 @@ describe("the environment", () => {
       /^NATS_URL is "nats:\/\/127\.0\.0\.1:99999", which is not a valid address/,
     ],
     [{ NATS_URL: "http://x" }, /should begin with/],
-    [{ NATS_URL: "http://user:s3cret@host" }, /^NATS_URL is "…@host"/],
-    [{ NATS_URL: "nats:/user:s3cret@host" }, /^NATS_URL is "…@host"/],
+    [{ NATS_URL: "nats://a:4222,http://x" }, /^NATS_URL is "http:\/\/x"\. It should begin with/],
+    [{ NATS_URL: "nats://a:4222,wss://b" }, /All of its addresses should be of WebSockets/],
     [
       { NATS_CREDS: "a.creds", NATS_USER: "u", NATS_PASSWORD: "p" },
       /NATS_CREDS and NATS_USER\/NATS_PASSWORD are both set/,

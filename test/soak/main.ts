@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { say, sayError, sayJson } from "../../infra/cli/output.ts";
+import { endWhenSaid, say, sayError, sayJson } from "../../infra/cli/output.ts";
 import { findNatsServer } from "../../infra/local/find-nats.ts";
 import { type RegimeName, regimes } from "./faults/regimes.ts";
 import { progressLine } from "./progress.ts";
@@ -89,4 +89,4 @@ try {
   else process.exitCode = sayError(error, process.argv.includes("--json"));
 }
 // A client that still retries in the background must not keep a finished soak alive.
-process.exit();
+await endWhenSaid();

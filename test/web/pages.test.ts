@@ -219,3 +219,18 @@ test("too many requests are told to wait, whichever way a token comes", async ()
   expect(slower.status).toBe(429);
   expect(Number(slower.headers.get("retry-after"))).toBeGreaterThan(0);
 });
+
+test("a Host that is no host's name is nobody's own, and no failure", async () => {
+  await using s = await pagesStage(nats);
+  const body = new URLSearchParams({ token: await s.token("ann") });
+  const headers = { ...OWN, origin: "http://localhost" };
+  const sent = new Request("http://localhost/ui/login", { method: "POST", body, headers });
+  const odd = new Proxy(sent, {
+    get: (request, name) => {
+      if (name === "url") return "http://a b/ui/login";
+      const value = Reflect.get(request, name, request);
+      return typeof value === "function" ? value.bind(request) : value;
+    },
+  });
+  expect((await s.app.fetch(odd, s.bindings)).status).toBe(403);
+});

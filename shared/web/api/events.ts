@@ -45,7 +45,6 @@ export function eventStream(
   open.set(whose, others + 1);
   const over = Promise.withResolvers<void>();
   c.env.keep?.(over.promise);
-  c.header("cache-control", "no-store");
   return streamSSE(c, async (stream) => {
     const end = new AbortController();
     stream.onAbort(() => end.abort());

@@ -6,7 +6,6 @@ const POLICY =
 
 export function securityHeaders(c: Request, policy = POLICY): void {
   c.header("content-security-policy", policy);
-  c.header("x-content-type-options", "nosniff");
   c.header("referrer-policy", "no-referrer");
 }
 

@@ -36,7 +36,12 @@ function options(c: Request) {
 
 /** By the host's name alone: behind a platform's proxy the scheme of the URL is not the browser's. */
 function isLocal(c: Request): boolean {
-  return LOCAL.has(new URL(c.req.url).hostname);
+  return LOCAL.has(urlOf(c)?.hostname ?? "");
+}
+
+/** A caller's Host can be anything: then this is none. */
+function urlOf({ req: { url } }: Request): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
 }
 
 /** What every form of a session carries. Only those who can read its pages know it, and it says nothing of the token. */
@@ -64,5 +69,5 @@ export function isOwnForm(c: Request): boolean {
   const origin = c.req.header("origin");
   if (site !== undefined && site !== "same-origin") return false;
   if (origin === undefined || origin === "null") return site === "same-origin";
-  return URL.canParse(origin) && new URL(origin).host === new URL(c.req.url).host;
+  return URL.canParse(origin) && new URL(origin).host === urlOf(c)?.host;
 }

@@ -38,7 +38,6 @@ export function addPages(app: Hono<Env>, agents: readonly WebAgent[], authentica
 
   ui.use(async (c, next) => {
     securityHeaders(c);
-    c.header("cache-control", "no-store");
     await next();
   });
   ui.on("POST", "*", async (c, next) => {

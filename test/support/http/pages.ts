@@ -56,7 +56,7 @@ export async function pagesStage(nats: LocalNats, run?: () => unknown) {
       },
     };
   };
-  return Object.assign(s, { request, visitor });
+  return Object.assign(s, { request, visitor, bindings });
 }
 
 /** Counts what is asked of a store, by method. */
