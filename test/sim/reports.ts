@@ -15,16 +15,17 @@ const NAMED: Readonly<Record<ServerFault["kind"], readonly string[]>> = {
 };
 
 /**
- * Reconciles, and says what was found that was not planted; undefined when it was cut off. What was planted and is named is
- * remembered.
+ * Reconciles, and says what was found that was not planted; undefined when it was cut off, or only finished one that was
+ * cut off before, which tells of then. What was planted and is named is remembered.
  */
 export async function report(
   simulation: Simulation,
   deps: Deps,
   process: Process,
 ): Promise<string[] | undefined> {
+  const begun = deps.clock.now();
   const done = await reconciled(simulation, deps, process);
-  if (!done) return undefined;
+  if (!done || done.report.span.to < begun) return undefined;
   const found = Object.entries(done.report.findings.counts).filter(([, count]) => count > 0);
   for (const [name] of found) simulation.named.add(name);
   return found.flatMap(([name, count]) => (isPlanted(simulation.plan, name) ? [] : [`${name} ${count}`]));
@@ -71,8 +72,7 @@ export async function explain(simulation: Simulation): Promise<void> {
     const breaks = (why: string) => oracle.breaks("everything explained", why);
     if (!found) breaks(`the ${which} reconciliation does not end`);
     else if (found.length > 0) breaks(`the ${which} report finds: ${found.join(", ")}`);
-    // The first may only finish one that was cut off before.
-    else if (which === "second" && oracle.vanished > 0 && !isNamed)
+    else if (oracle.vanished > 0 && !isNamed)
       breaks(`${oracle.vanished} messages vanished, and no report says so`);
     if (simulation.broken) return;
   }
