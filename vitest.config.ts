@@ -13,7 +13,7 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: ["agents/*.test.ts", "test/**/*.test.ts"],
+    include: ["agents/**/*.test.ts", "test/**/*.test.ts"],
     globalSetup: "test/support/global.ts",
     setupFiles: "test/support/setup.ts",
     // Files leave nothing behind in their worker, so Pawl is loaded once by each, not by each file.

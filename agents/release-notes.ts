@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { defineAgent, Retry, tool } from "../shared/agent.ts";
+import { defineAgent, publicFetch, Retry, tool } from "../shared/agent.ts";
 
 const commits = z.array(z.object({ sha: z.string(), title: z.string() }));
 
 async function json<T>(url: string, signal: AbortSignal, schema: z.ZodType<T>): Promise<T> {
-  const response = await fetch(url, { signal });
+  const response = await publicFetch(url, { signal });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return schema.parse(await response.json());
 }
@@ -40,14 +40,14 @@ export default defineAgent({
       run: async (key) => {
         const headers = { "content-type": "application/json", "idempotency-key": key };
         const body = JSON.stringify({ key, text: notes.text });
-        const response = await fetch(board, { method: "POST", headers, body, signal });
+        const response = await publicFetch(board, { method: "POST", headers, body, signal });
         // Refused before anything was done.
         if (response.status === 429) throw new Retry("the board is busy", "30s");
         if (!response.ok) throw new Error(`the board answered ${response.status}`);
         return { key };
       },
       verify: async (key) => {
-        const response = await fetch(`${board}?key=${key}`, { signal });
+        const response = await publicFetch(`${board}?key=${key}`, { signal });
         if (response.status === 404) return undefined;
         // Anything else says nothing about the post: better no answer than a wrong one.
         if (!response.ok) throw new Error(`the board answered ${response.status}`);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defineAgent, Fatal } from "../shared/agent.ts";
+import { defineAgent, Fatal, publicFetch } from "../shared/agent.ts";
 
 const LONGEST_PAGE = 50_000;
 
@@ -12,7 +12,8 @@ export default defineAgent({
     for (const url of input.urls) {
       pages.push(
         await step("read", async () => {
-          const response = await fetch(url, { signal });
+          // Whoever submits chooses the address: it must not lead into our own network.
+          const response = await publicFetch(url, { signal });
           if (response.status === 404) throw new Fatal(`${url} is not there`);
           if (!response.ok) throw new Error(`${url} answered ${response.status}`);
           return (await response.text()).slice(0, LONGEST_PAGE);

@@ -4,11 +4,14 @@ import { serve } from "../shared/runner/serve.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import { modelOf } from "./wiring/model.ts";
 import type { Job } from "./wiring/run.ts";
+import { checkSecrets } from "./wiring/secrets.ts";
 
 /** Runs what is in the agent's queues, until there is nothing to take or the time is nearly spent. */
 export const job: Job = {
   name,
+  secrets: agent.secrets,
   run: async (wired, stop, config) => {
+    checkSecrets(name, agent.secrets, process.env);
     const deps = { ...wired, ...modelOf(config), lanesOf };
     // Throws where the store is away: nothing is taken that could not be claimed.
     const dispatched = await dispatchDue(deps, name, stop, agent.limits);

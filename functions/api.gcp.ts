@@ -1,4 +1,7 @@
 import { answerApi } from "./api.ts";
 import { gcpFunction, kept } from "./wiring/gcp.ts";
 
-gcpFunction((request) => answerApi(request, process.env, kept));
+// Google's front end adds who called it as the last; what stands before that, the caller has written.
+const from = ({ headers }: Request) => headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
+
+gcpFunction((request) => answerApi(request, process.env, { open: kept, from: from(request) }));

@@ -1,4 +1,5 @@
 import { agents } from "pawl:agents";
+import { schemas } from "pawl:schemas";
 import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Env } from "../shared/settings/variable.ts";
@@ -7,16 +8,32 @@ import { problemOf } from "../shared/web/problem.ts";
 import { type Config, configFrom } from "./wiring/config.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import { logOf } from "./wiring/log.ts";
+import { ownSchema } from "./wiring/own-schema.ts";
+import { redacted, redactorOf } from "./wiring/secrets.ts";
 
-const log = logOf("api");
-const app = createApp({ agents });
+const log = redacted(logOf("api"), redactorOf([], process.env));
+const app = createApp({
+  agents: agents.map((agent) => {
+    const load = schemas[agent.name];
+    return load ? { ...agent, accepts: ownSchema(agent.name, load, log) } : agent;
+  }),
+});
 
-/** The HTTP API. `open`: a connection for this request, made once. `keep`: for answers that take their time. */
+/** What a platform gives a request. */
+interface Hosting {
+  /** A connection for this request, made once. */
+  open(config: Config, log: Log): Promise<Deps>;
+  /** Where it came from, by the platform's own word. */
+  readonly from: string | undefined;
+  /** For answers that take their time. */
+  keep?(until: Promise<unknown>): void;
+}
+
+/** The HTTP API. */
 export async function answerApi(
   request: Request,
   env: Env,
-  open: (config: Config, log: Log) => Promise<Deps>,
-  keep?: (until: Promise<unknown>) => void,
+  { open, from, keep }: Hosting,
 ): Promise<Response> {
   // What is wrong with the settings is thrown where a connection is asked for: by then it is known who asks.
   const config = (async () => configFrom(env))();
@@ -32,6 +49,7 @@ export async function answerApi(
       log,
       ...(corsOrigin && { corsOrigin }),
       ...(rateLimit && { rateLimit }),
+      ...(from && { from }),
       ...(keep && { keep }),
     });
     await opened?.then(({ meter }) => meter.flush()).catch(() => {});

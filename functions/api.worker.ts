@@ -6,12 +6,11 @@ export default {
   async fetch(request: Request, env: object, context: Context): Promise<Response> {
     await using opened = new AsyncDisposableStack();
     const kept: Promise<unknown>[] = [];
-    const answer = await answerApi(
-      request,
-      stringsOf(env),
-      async (config, log) => opened.use(await wire(config, log)),
-      (until) => void kept.push(until),
-    );
+    const answer = await answerApi(request, stringsOf(env), {
+      open: async (config, log) => opened.use(await wire(config, log)),
+      from: request.headers.get("cf-connecting-ip") ?? undefined,
+      keep: (until) => void kept.push(until),
+    });
     // A stream outlives this function; its connection is closed when it ends.
     if (kept.length > 0) {
       const rest = opened.move();

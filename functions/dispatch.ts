@@ -1,4 +1,5 @@
 import { agents } from "pawl:agents";
+import { trimAudit } from "../shared/audit/trim.ts";
 import { buryGivenUp } from "../shared/dispatch/advisories.ts";
 import { submitTicks } from "../shared/dispatch/cron.ts";
 import { expireTasks } from "../shared/dispatch/expire.ts";
@@ -8,7 +9,7 @@ import { isAbandoned } from "../shared/reconcile/progress.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import type { Job } from "./wiring/run.ts";
 
-/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks, what expired, a cut-off report. */
+/** Looks after what nobody holds: due tasks, orphans, deadlines, messages given up on, ticks, what expired or is old, a cut-off report. */
 export const job: Job = {
   name: "dispatch",
   run: async (wired, stop) => {
@@ -31,6 +32,7 @@ export const job: Job = {
       dispatched[name] = await attempt(name, () => dispatchDue(deps, name, stop, { lanes, dispatchTimeout }));
     }
     const expired = await attempt("expiry", () => expireTasks(deps, stop));
+    await attempt("audit", () => trimAudit(deps));
     await attempt("reconciliation", async () => {
       if (!(await isAbandoned(deps))) return 0;
       deps.log("warn", "reconcile.abandoned");

@@ -3,13 +3,13 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
 import { messageOf, PawlError } from "../shared/errors/errors.ts";
-import { acceptedInput } from "../shared/runner/run.ts";
+import { acceptedInput } from "../shared/input.ts";
 import type { Env } from "../shared/settings/variable.ts";
-import { readVariable } from "../shared/settings/variables.ts";
+import { readVariable, variables } from "../shared/settings/variables.ts";
 import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/schedule.ts";
-import { jsonSchemaOf } from "../shared/tool.ts";
 import type { JsonObject } from "../shared/values/json.ts";
+import { boundsOf, shownSchema } from "./input-bounds.ts";
 
 const OURS = fileURLToPath(new URL("../agents", import.meta.url));
 
@@ -35,18 +35,19 @@ export interface KnownAgent {
   readonly lanes: number;
   readonly dispatchTimeout: number;
   readonly schedules: readonly Schedule[];
-  /** What its input must be; none where its schema can't say itself as JSON Schema. */
+  /** Whether it has a schema for its input. */
+  readonly hasSchema: boolean;
+  /** Its schema as JSON Schema, for people to read; none where it can't say itself so. */
   readonly inputSchema?: JsonObject;
+  /** What surely every input keeps to that it accepts, as JSON Schema. */
+  readonly inputBounds?: JsonObject;
 }
 
 /** "skip-broken": for an agent's own function, which another's mistake must not stop. */
 export async function knownAgents(folder: string, broken?: "skip-broken"): Promise<KnownAgent[]> {
   const known = (await agentNames(folder)).map(async (name): Promise<KnownAgent[]> => {
     try {
-      const { limits, schedules, input } = await loadAgent(name, folder);
-      const { lanes, dispatchTimeout } = limits;
-      const inputSchema = input && isPlain(input) ? jsonSchemaOf(input) : undefined;
-      return [{ name, lanes, dispatchTimeout, schedules, ...(inputSchema && { inputSchema }) }];
+      return [knownOf(name, await loadAgent(name, folder))];
     } catch (error) {
       if (broken) return [];
       throw error;
@@ -55,47 +56,43 @@ export async function knownAgents(folder: string, broken?: "skip-broken"): Promi
   return (await Promise.all(known)).flat();
 }
 
+export function knownOf(name: string, { limits, schedules, input }: Agent): KnownAgent {
+  const { lanes, dispatchTimeout } = limits;
+  const inputSchema = input && shownSchema(input);
+  const inputBounds = input && boundsOf(input);
+  const said = { ...(inputSchema && { inputSchema }), ...(inputBounds && { inputBounds }) };
+  return { name, lanes, dispatchTimeout, schedules, hasSchema: input !== undefined, ...said };
+}
+
 /** For whoever dispatches: where an agent's tasks go now. Where the folder is not, they go where they went. */
 export async function lanesKnown(folder: string): Promise<(agent: string) => number | undefined> {
   const known = await knownAgents(folder, "skip-broken").catch(() => []);
   return (agent) => known.find(({ name }) => name === agent)?.lanes;
 }
 
-interface ZodLike {
-  readonly _zod?: { readonly def: Record<string, unknown> };
+/** Throws for a name that no agent has. `wasThere`: whether one of a name that is not in the folder was once. */
+export async function checkAgents(
+  given: readonly string[],
+  folder: string,
+  wasThere: (name: string) => Promise<boolean> = async () => false,
+): Promise<void> {
+  const names = await agentNames(folder);
+  for (const name of given)
+    if (!names.includes(name) && !(await wasThere(name))) throw unknownAgent(name, names, folder);
 }
 
-const PLAIN_TYPES = new Set(
-  "object string number boolean null enum literal array record union optional nullable any unknown".split(
-    " ",
-  ),
-);
-const PLAIN_CHECKS = new Set(
-  "min_length max_length length_equals greater_than less_than multiple_of number_format".split(" "),
-);
-
-/**
- * Whether JSON Schema says all that a schema accepts. One that coerces, transforms or has checks of its own may accept
- * more: an input that it would take must not be refused before it was asked.
- */
-function isPlain(schema: unknown): boolean {
-  const def = (schema as ZodLike)?._zod?.def;
-  if (!def || !PLAIN_TYPES.has(String(def.type)) || def.coerce) return false;
-  const checks = (def.checks ?? []) as ZodLike[];
-  if (!checks.every((one) => PLAIN_CHECKS.has(String(one._zod?.def.check)))) return false;
-  if ("format" in def && !["safeint", "int32", "float64"].includes(String(def.format))) return false;
-  const inner = [def.element, def.innerType, def.valueType, ...((def.options ?? []) as unknown[])];
-  const shape = Object.values((def.shape ?? {}) as object);
-  return [...inner, ...shape].every((one) => one === undefined || isPlain(one));
+function unknownAgent(name: string, names: readonly string[], folder: string): PawlError {
+  const known = names.length > 0 ? `There are: ${names.join(", ")}` : "It is empty";
+  return new PawlError(
+    "agent_unknown",
+    `No agent ${JSON.stringify(name.slice(0, 140))} in ${folder}. ${known}`,
+  );
 }
 
 export async function loadAgent(name: string, folder: string): Promise<Agent> {
   const names = await agentNames(folder);
-  if (names.includes(name)) checkAgentName(name);
-  else {
-    const known = names.length > 0 ? `There are: ${names.join(", ")}` : "It is empty";
-    throw new PawlError("agent_unknown", `No agent ${JSON.stringify(name)} in ${folder}. ${known}`);
-  }
+  if (!names.includes(name)) throw unknownAgent(name, names, folder);
+  checkAgentName(name);
   const file = join(folder, `${name}.ts`);
   let module: { default?: Agent };
   try {
@@ -104,10 +101,30 @@ export async function loadAgent(name: string, folder: string): Promise<Agent> {
     throw new PawlError("agent_invalid", `${file}: ${messageOf(error)}`, { cause: error });
   }
   if (module.default?.kind !== "pawl.agent") {
-    throw new PawlError("agent_invalid", `${file} has no default export made by defineAgent({…})`);
+    throw new PawlError(
+      "agent_invalid",
+      `${file} has no default export made by defineAgent({…}). Code that agents share belongs into ${join(folder, "lib")}`,
+    );
   }
+  checkSecretNames(file, module.default);
   await checkSchedules(file, name, module.default);
   return module.default;
+}
+
+/** Set by the platforms themselves. */
+const TAKEN = new Set(
+  "PATH HOME PORT NODE_ENV NODE_OPTIONS K_SERVICE K_REVISION K_CONFIGURATION FUNCTION_TARGET FUNCTION_SIGNATURE_TYPE".split(
+    " ",
+  ),
+);
+
+/** Here and not in defineAgent: agents need not carry the table of settings. */
+function checkSecretNames(file: string, { secrets }: Agent): void {
+  for (const name of secrets) {
+    const whose = name in variables ? "Pawl's own, and given where it is needed" : "the platform's own";
+    if (name in variables || TAKEN.has(name))
+      throw new PawlError("agent_invalid", `${file}: secrets: ${name} is ${whose}: leave it out`);
+  }
 }
 
 /** Here and not in defineAgent: a function that runs an agent needs no calendar. */

@@ -19,6 +19,7 @@ import { type Birth, births, stateFacts, type Transition, transitions } from "..
 import { showDuration } from "../shared/values/duration.ts";
 import { routes } from "../shared/web/api/routes.ts";
 import { scopes } from "../shared/web/scopes.ts";
+import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
 const beginnings = Object.entries(births) as [string, Birth][];
@@ -187,6 +188,10 @@ function retries(): string {
 }
 
 const parts: Record<string, Record<string, () => string>> = {
+  "docs/reference.md": {
+    agent: () => written(exportsOf("shared/agent.ts")),
+    testing: () => written(exportsOf("shared/testing.ts")),
+  },
   "docs/lifecycle.md": { states: stateTable, diagram, events },
   "docs/architecture.md": { retries },
   "docs/errors.md": { errors },

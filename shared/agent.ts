@@ -1,5 +1,6 @@
 /** The one module that agents import. What is not exported here is free to change. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { schedulesOf, secretsOf } from "./definition.ts";
 import { PawlError } from "./errors/errors.ts";
 import type { Cost } from "./journal/cost.ts";
 import type { Schedule } from "./task/schedule.ts";
@@ -8,9 +9,11 @@ import { parseDuration } from "./values/duration.ts";
 import type { Json, JsonObject } from "./values/json.ts";
 
 export { Fatal, Retry, ToolError } from "./errors/errors.ts";
+export { publicFetch } from "./public-fetch.ts";
 export { type ToolDefinition, tool } from "./tool.ts";
 export type { Cost, Json, JsonObject, Tool };
 
+/** What a task of an agent may take. Each has a default. */
 export interface Limits {
   /** Longest run of one attempt, from the handler's start to its end or its next wait: "20m". "1h" by default. */
   readonly timeout?: string;
@@ -41,12 +44,17 @@ export interface Effect<Receipt> {
   readonly honoursKey?: boolean;
 }
 
+/** What a model is asked. */
 export interface LlmRequest {
+  /** "claude-sonnet-5-5", say. With a budget its price has to be known. */
   readonly model: string;
-  /** The first message; or `messages`, as the Messages API has them. */
+  /** The user's first message. Give this, or `messages`. */
   readonly prompt?: string;
+  /** The conversation so far, as the Messages API has it: `[...answer.messages, { role: "user", content: "Shorter." }]` goes on with one. */
   readonly messages?: readonly Json[];
+  /** The system prompt. */
   readonly system?: string;
+  /** What the model may ask for, each made by `tool({…})`: they run, and what they return goes back to it. */
   readonly tools?: readonly Tool[];
   /** Longest answer of one turn, in tokens. 8192 by default; the budget sets it aside before each turn. */
   readonly maxTokens?: number;
@@ -54,29 +62,55 @@ export interface LlmRequest {
   readonly maxTurns?: number;
   /** "return": take an answer that reached maxTokens as it is. "fail" by default. */
   readonly onMaxTokens?: "fail" | "return";
+  /** false: what this conversation and its tools are asked is not kept in the journal, for people to look at. true by default. */
+  readonly keepPrompts?: boolean;
   /** Anything else of the Messages API: thinking, tool_choice, stop_sequences, … */
   readonly parameters?: JsonObject;
 }
 
+/** What a model answered, when it had no more tools to ask for. */
 export interface LlmAnswer {
+  /** The texts of its last turn, joined. */
   readonly text: string;
+  /** Why it ended: "end_turn", "stop_sequence", or "max_tokens" where that is accepted. */
   readonly stopReason: string;
+  /** All blocks of its last turn, as the Messages API gives them: text, thinking, … */
   readonly content: readonly JsonObject[];
   /** The whole conversation, to go on with. */
   readonly messages: readonly Json[];
+  /** The model that answered the last turn. */
   readonly model: string;
+  /** What all turns of the conversation cost, also those that an earlier execution paid. */
   readonly cost: Cost;
 }
 
 /** A task that another one submitted. */
-export interface Child {
+export interface Child<Result = Json> {
+  /** The task's id: the same however often the parent starts. */
   readonly id: string;
   /** Suspends until the child is over. Throws `child_failed` unless it completed. */
-  result(): Promise<Json>;
+  result(): Promise<Result>;
 }
 
+/** What an agent's tasks may be given: any JSON object where it has no schema. */
+export type InputOf<A extends Agent> =
+  A extends Agent<infer Schema, unknown>
+    ? unknown extends StandardSchemaV1.InferInput<Schema>
+      ? JsonObject
+      : StandardSchemaV1.InferInput<Schema>
+    : never;
+
+/** What an agent's tasks end with, as it is stored: nothing is null. */
+export type ResultOf<A extends Agent> =
+  A extends Agent<StandardSchemaV1, infer Result> ? (unknown extends Result ? Json : Stored<Result>) : never;
+
+type Stored<Result> = Result extends void ? null : Result;
+
+/** What a handler is given: its task, and the calls that are journaled. Names tell calls apart: the third `step("read")` is `read#3`. */
 export interface AgentContext<Input> {
+  /** The task's id. */
   readonly id: string;
+  /** The task's input, as the agent's schema accepts it. */
   readonly input: Input;
   /** 1 for the first try; failures count, crashes don't. */
   readonly attempt: number;
@@ -87,7 +121,8 @@ export interface AgentContext<Input> {
   readonly signal: AbortSignal;
   /** The agent's `version` when this task's journal began: an older one belongs to a task that is under way. */
   readonly version: number;
-  log(message: string): void;
+  /** Writes a line into the runner's log, with the task's id, and among the newest 100 lines that the task itself keeps. */
+  log(message: string, level?: "info" | "warn" | "error"): void;
   /** Runs it and stores what it returns; once stored it is never run again. Results are plain JSON up to 16 MiB. */
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /** Stores the intent, runs it, stores the receipt. See `Effect` for what happens after a crash in between. */
@@ -103,10 +138,19 @@ export interface AgentContext<Input> {
   waitFor<T = Json>(event: string, options?: { timeout?: string }): Promise<T | undefined>;
   /** Suspends the task for that long: "30m". */
   sleep(duration: string): Promise<void>;
-  /** Submits a task of another agent: one for each key, however often this handler starts. */
-  submit(agent: string, input: JsonObject, options: { key: string }): Promise<Child>;
+  /**
+   * Submits a task of another agent: one for each key, however often this handler starts. The agent is named by a text, or
+   * by `{ digest }`, its imported module under its name: then its schema checks the input here, and input and result have
+   * its types. `submit<typeof digest>("digest", …)` has the types alone, of an `import type`.
+   */
+  submit<A extends Agent = Agent>(
+    agent: string | Readonly<Record<string, A>>,
+    input: InputOf<A>,
+    options: { key: string },
+  ): Promise<Child<ResultOf<A>>>;
 }
 
+/** When tasks come by themselves. */
 export interface ScheduleDefinition {
   /** Minute, hour, day of the month, month, day of the week: "0 6 * * 1" is Monday at six. */
   readonly cron: string;
@@ -118,23 +162,32 @@ export interface ScheduleDefinition {
   readonly input?: JsonObject;
 }
 
-export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+/** What an agent is: what `defineAgent` takes. */
+export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchemaV1, Result = unknown> {
   /** Any Standard Schema (zod, valibot, arktype, …). Without one every JSON object is accepted. */
   readonly input?: Schema;
+  /** What a task may take: time, attempts, dollars. */
   readonly limits?: Limits;
   /** Tasks that come by themselves: one for each tick, however many dispatchers run. */
   readonly schedules?: readonly ScheduleDefinition[];
+  /**
+   * Names of the variables that are this agent's secrets: ["JIRA_TOKEN"]. It reads them from `process.env`, on every
+   * platform. Where one is not set, nothing is claimed; no other function is given it.
+   */
+  readonly secrets?: readonly string[];
   /** Raise it when you change the calls that `run` makes, and branch on the context's `version`. 1 by default. */
   readonly version?: number;
-  run(context: AgentContext<StandardSchemaV1.InferOutput<Schema>>): Promise<unknown> | unknown;
+  /** The handler. What it returns, plain JSON, is the task's result; what it throws decides what becomes of the task. */
+  run(context: AgentContext<StandardSchemaV1.InferOutput<Schema>>): Promise<Result> | Result;
 }
 
-/** A definition, checked and completed. */
-export interface Agent {
+/** A definition, checked and completed. Made by `defineAgent({…})`. */
+export interface Agent<Schema extends StandardSchemaV1 = StandardSchemaV1, Result = unknown> {
   readonly kind: "pawl.agent";
-  readonly input?: StandardSchemaV1;
+  readonly input?: Schema;
   readonly version: number;
   readonly schedules: readonly Schedule[];
+  readonly secrets: readonly string[];
   readonly limits: {
     readonly timeout?: number;
     readonly attempts: number;
@@ -145,16 +198,17 @@ export interface Agent {
     readonly dispatchTimeout: number;
   };
   // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
-  readonly run: (context: AgentContext<any>) => Promise<unknown> | unknown;
+  readonly run: (context: AgentContext<any>) => Promise<Result> | Result;
 }
 
 const MAX_LANES = 64;
 /** Long for an agent with many turns, and short enough that one that hangs does not hold its lane for a day. */
 const LONGEST_ATTEMPT = 3_600_000;
 
-export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject | object>>(
-  definition: AgentDefinition<Schema>,
-): Agent {
+/** Makes an agent: the default export of its file, whose name is the agent's. Throws `agent_invalid` where a field is wrong. */
+export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject | object>, Result>(
+  definition: AgentDefinition<Schema, Result>,
+): Agent<Schema, Result> {
   const wrong = (field: string, value: unknown, should: string) =>
     new PawlError(
       "agent_invalid",
@@ -164,7 +218,15 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
   if (definition.input !== undefined && typeof definition.input?.["~standard"]?.validate !== "function") {
     throw wrong("input", definition.input, "a Standard Schema, such as z.object({…})");
   }
-  const { input: _input, limits: _limits, run: _run, version = 1, schedules = [], ...rest } = definition;
+  const {
+    input: _input,
+    limits: _limits,
+    run: _run,
+    version = 1,
+    schedules = [],
+    secrets = [],
+    ...rest
+  } = definition;
   const [field] = Object.keys(rest);
   if (field)
     throw wrong(
@@ -213,6 +275,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     ...(definition.input && { input: definition.input }),
     version,
     schedules: schedulesOf(schedules, wrong),
+    secrets: secretsOf(secrets, wrong),
     limits: Object.freeze({
       timeout: timeoutMs ?? LONGEST_ATTEMPT,
       attempts,
@@ -224,23 +287,4 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     }),
     run: definition.run.bind(definition),
   });
-}
-
-function schedulesOf(
-  given: unknown,
-  wrong: (field: string, value: unknown, should: string) => PawlError,
-): readonly Schedule[] {
-  if (!Array.isArray(given)) throw wrong("schedules", given, 'a list, such as [{ cron: "0 6 * * 1" }]');
-  const schedules = given.map((one: ScheduleDefinition): Schedule => {
-    const { cron, name = "main", timezone = "UTC", input = {} } = one ?? {};
-    if (typeof cron !== "string") throw wrong("schedules.cron", cron, 'five fields, such as "0 6 * * 1"');
-    if (typeof name !== "string" || !/^[a-z0-9-]{1,32}$/.test(name))
-      throw wrong("schedules.name", name, "1 to 32 of a-z 0-9 -");
-    if (typeof timezone !== "string") throw wrong("schedules.timezone", timezone, '"Europe/Vienna", say');
-    return { cron, name, timezone, input };
-  });
-  const names = schedules.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice) throw wrong("schedules.name", twice, "another one: there are two of this name");
-  return schedules;
 }

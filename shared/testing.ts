@@ -6,9 +6,11 @@ import type { JsonObject } from "./values/json.ts";
 export { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
 export { asks, type ModelScript, type ScriptedTurn } from "./testing/scripted-model.ts";
 
+/** A run in which the process died once. */
 export interface CrashedRun {
   /** "before 3" or "after 3": which entry of the journal. */
   readonly crash: string;
+  /** What became of the task. */
   readonly run: AgentRun;
 }
 

@@ -16,18 +16,32 @@ export interface Tool {
   readonly verify?: (input: any, key: string) => unknown;
 }
 
+/** What a tool is: what `tool` takes. */
 export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
+  /** 1 to 64 of A-Z a-z 0-9 _ -. */
   readonly name: string;
   /** What the model is told of it. */
   readonly description: string;
   /** Any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give `inputSchema`. */
   readonly input: Schema;
+  /** The input as JSON Schema, for the model, where `input` can't say it. */
   readonly inputSchema?: JsonObject;
-  /** It only reads: run as a step, and what it throws is told to the model. Else it is an effect. */
+  /**
+   * It only reads: run as a step, and what it throws is told to the model. `Retry` and `Fatal` are not: with these the
+   * handler fails, and the turns so far are kept. Else it is an effect.
+   */
   readonly readOnly?: boolean;
+  /** Of an effect: the receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
-  /** To throw `ToolError` says that nothing happened, and tells the model why. */
+  /**
+   * Does it, with the input that the schema accepted, and returns what the model is told. `key` is an effect's, the same on
+   * every try; "" if it only reads. To throw `ToolError` says that nothing happened, and tells the model why.
+   */
   run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
+  /**
+   * Asks the receiver, after a crash, whether the effect of this key happened: what `run` would have returned, or undefined.
+   * It gets the same input and key as `run`.
+   */
   verify?(
     input: StandardSchemaV1.InferOutput<Schema>,
     key: string,
@@ -52,6 +66,7 @@ export function jsonSchemaOf(schema: StandardSchemaV1): JsonObject | undefined {
   }
 }
 
+/** Makes a tool for `llm`. Throws `agent_invalid` where a field is wrong. */
 export function tool<Schema extends StandardSchemaV1, Result>(
   definition: ToolDefinition<Schema, Result>,
 ): Tool {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
 import { errorKinds } from "../shared/errors/errors.ts";
 import { variables } from "../shared/settings/variables.ts";
-import { SHARED, tempAgents } from "./support/temp-agents.ts";
+import { authorsCode, tempAgents, writeAuthorsCode } from "./support/temp-agents.ts";
 
 const root = join(import.meta.dirname, "..");
 const folder = tempAgents();
@@ -18,11 +18,14 @@ test("the README's agent is the file that it says it is", () => {
 });
 
 test("every agent in the author's guide is one, and its types are right", async () => {
-  const blocks = [...read("docs/author.md").matchAll(/```ts\n\/\/ agents\/([\w.-]+)\.ts\n([\s\S]*?)```/g)];
-  writeFileSync(join(folder, "tsconfig.json"), '{ "extends": "../../tsconfig.json", "include": ["*.ts"] }');
-  for (const [, name, code] of blocks as unknown as [string, string, string][])
-    writeFileSync(join(folder, `${name}.ts`), code.replace("../shared/", `${SHARED}/`));
-  const names = blocks.map(([, name]) => name as string).filter((name) => !name.endsWith(".test"));
+  const blocks = authorsCode();
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    '{ "extends": "../../tsconfig.json", "include": ["**/*.ts"] }',
+  );
+  writeAuthorsCode(folder);
+  const names = Object.keys(blocks).filter((name) => !/\.(test|model)$|^lib\//.test(name));
+  expect(await agentNames(folder)).toEqual(names.sort());
   for (const name of names) await loadAgent(name, folder);
   expect(await loadAgent("greet", folder)).toMatchObject({
     limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },

@@ -30,7 +30,7 @@ const BOOKS = [
 
 /** What the files of a folder may import beside each other: folders, files, and packages. The rest is the wrong direction. */
 const rules: Readonly<Record<string, readonly string[]>> = {
-  agents: ["shared/agent.ts", "*"],
+  agents: ["agents/lib/*", "shared/agent.ts", "*"],
   shared: [
     "shared/errors",
     "shared/journal",
@@ -48,16 +48,31 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/meter": ACTIVITY,
   "shared/retry": OUTSIDE,
   "shared/seal": [...OUTSIDE, "node:crypto"],
-  "shared/dispatch": [...ACTIVITY, "shared/reconcile/books", "shared/reconcile/look/examine.ts"],
+  "shared/quota": [...ACTIVITY, "shared/meter"],
+  "shared/dispatch": [
+    ...ACTIVITY,
+    "shared/quota",
+    "shared/reconcile/books",
+    "shared/reconcile/look/examine.ts",
+  ],
+  "shared/audit": [...ACTIVITY, "shared/dispatch"],
   "shared/handler": [
     ...ACTIVITY,
     "shared/dispatch",
     "shared/runner/invocation.ts",
     "shared/agent.ts",
+    "shared/input.ts",
     "@standard-schema/spec",
     "node:async_hooks",
   ],
-  "shared/runner": [...ACTIVITY, "shared/dispatch", "shared/handler", "shared/seal", "shared/agent.ts"],
+  "shared/runner": [
+    ...ACTIVITY,
+    "shared/dispatch",
+    "shared/handler",
+    "shared/seal",
+    "shared/agent.ts",
+    "shared/input.ts",
+  ],
   "shared/reconcile": [...ACTIVITY, ...BOOKS, "shared/reconcile/look", "shared/dispatch", "shared/meter"],
   "shared/reconcile/books": [...OUTSIDE, ...BOOKS, "shared/seal"],
   "shared/reconcile/look": [...ACTIVITY, ...BOOKS, "shared/dispatch", "shared/seal"],
@@ -69,17 +84,48 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/adapters/kv": [...OUTSIDE, "shared/adapters", "shared/adapters/jetstream", "@nats-io/*"],
   "shared/adapters/firestore": [...OUTSIDE, "shared/adapters", "@google-cloud/firestore"],
   "shared/testing": [...OUTSIDE, "shared/runner", "shared/agent.ts"],
-  "shared/web": [...OUTSIDE, "shared/web/api/api.ts", "shared/web/pages/pages.ts", "hono", "hono/*", "zod"],
-  "shared/web/api": [...OUTSIDE, "shared/dispatch", "shared/meter", "shared/web", "hono", "hono/*", "zod"],
+  "shared/web": [
+    ...OUTSIDE,
+    "shared/input.ts",
+    "shared/web/api/api.ts",
+    "shared/web/pages/pages.ts",
+    "hono",
+    "hono/*",
+    "zod",
+  ],
+  "shared/web/api": [
+    ...OUTSIDE,
+    "shared/audit",
+    "shared/dispatch",
+    "shared/meter",
+    "shared/quota",
+    "shared/web",
+    "hono",
+    "hono/*",
+    "zod",
+  ],
   "shared/web/frame": [...OUTSIDE, "shared/web", "hono", "hono/*"],
+  "shared/web/lists": [
+    ...OUTSIDE,
+    "shared/audit",
+    "shared/dispatch",
+    "shared/reconcile/page/chart.ts",
+    "shared/web",
+    "shared/web/api",
+    "shared/web/frame",
+    "hono",
+    "hono/*",
+  ],
   "shared/web/pages": [
     ...OUTSIDE,
+    "shared/audit",
     "shared/dispatch",
     "shared/reconcile/books/reports.ts",
     "shared/reconcile/figures",
     "shared/web",
     "shared/web/api",
     "shared/web/frame",
+    "shared/web/lists",
     "hono",
     "hono/*",
   ],
@@ -94,6 +140,9 @@ const ruleOf = (folder: string): readonly string[] | undefined =>
     ? undefined
     : (rules[folder] ?? (/^(infra|agents)\b/.test(folder) ? ruleOf(dirname(folder)) : undefined));
 
+/** What belongs to an agent and is none. */
+const BESIDE = /\.(test|model)\.ts$/;
+
 const isPackage = (name: string) => !layers.some((layer) => name.startsWith(`${layer}/`));
 
 function isAllowed(name: string, may: readonly string[]): boolean {
@@ -105,7 +154,7 @@ function isAllowed(name: string, may: readonly string[]): boolean {
 }
 
 test("every folder has a rule, and imports point one way only", () => {
-  const all = layers.flatMap(files).filter((file) => !file.endsWith(".test.ts"));
+  const all = layers.flatMap(files).filter((file) => !BESIDE.test(file));
   const wrong = all.flatMap((file) => {
     const folder = dirname(file);
     const may = ruleOf(folder);
@@ -118,9 +167,9 @@ test("every folder has a rule, and imports point one way only", () => {
   expect(all.length).toBeGreaterThan(200);
 });
 
-test("an agent's test imports the two doors and nothing else of Pawl's", () => {
+test("an agent's test or model script imports the two doors and nothing else of Pawl's", () => {
   const wrong = files("agents")
-    .filter((file) => file.endsWith(".test.ts"))
+    .filter((file) => BESIDE.test(file))
     .flatMap((file) =>
       imports(file).filter((name) => !/^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/.test(name)),
     );

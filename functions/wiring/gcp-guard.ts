@@ -10,6 +10,13 @@ const LONGEST_DISCARD = 30_000;
 
 const types = new WeakMap<IncomingMessage, string>();
 
+const bodies = new WeakMap<IncomingMessage, Buffer>();
+
+/** The body as it came. */
+export function bodyOf(request: IncomingMessage): Buffer | undefined {
+  return bodies.get(request);
+}
+
 /** What the caller said of its body. */
 export function contentTypeOf(request: IncomingMessage): string | undefined {
   return types.get(request);
@@ -18,7 +25,7 @@ export function contentTypeOf(request: IncomingMessage): string | undefined {
 /**
  * The framework reads, inflates and parses a body of up to a gigabyte before anything of ours is asked: a stranger could
  * fill the instance's memory, and end the task that it runs. So what is too much is refused before the framework sees
- * it, and the rest is given to it as plain bytes, for it to leave alone.
+ * it, and the rest is read here.
  */
 export function guardServer(): void {
   const emit = Server.prototype.emit as (this: Server, event: string | symbol, ...args: unknown[]) => boolean;
@@ -32,7 +39,14 @@ export function guardServer(): void {
     }
     types.set(request, request.headers["content-type"] ?? "");
     if (request.headers["content-type"]) request.headers["content-type"] = "application/octet-stream";
-    return emit.call(this, event, ...args);
+    if (!Number(request.headers["content-length"] ?? 0)) return emit.call(this, event, ...args);
+    // Whoever hangs up in the middle of a body is no failure of ours: the framework would log it as one, with a stack.
+    void whole(request).then((body) => {
+      if (!body) return;
+      bodies.set(request, body);
+      emit.call(this, event, ...args);
+    });
+    return true;
   } as typeof Server.prototype.emit;
 }
 
@@ -66,6 +80,16 @@ async function send(answer: Response, request: IncomingMessage, response: Server
   response.writeHead(answer.status, headers).write(body);
   await discard(request);
   response.end();
+}
+
+/** The body, whole; undefined where its sender hung up before that. */
+function whole(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => void parts.push(part));
+    request.once("end", () => resolve(Buffer.concat(parts)));
+    for (const over of ["error", "close"]) request.once(over, () => resolve(undefined));
+  });
 }
 
 /** Reads the body and keeps none of it, up to its end or to the limits. */

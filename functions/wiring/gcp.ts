@@ -8,9 +8,10 @@ import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import { problem } from "../../shared/web/problem.ts";
 import type { Config } from "./config.ts";
-import { contentTypeOf, guardServer } from "./gcp-guard.ts";
+import { bodyOf, contentTypeOf, guardServer } from "./gcp-guard.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
+import { redacted, redactorOf } from "./secrets.ts";
 import { type Wired, wire } from "./wire.node.ts";
 
 // What the framework refuses itself, such as broken JSON, it would answer with a stack trace.
@@ -21,30 +22,33 @@ const HTTP_LIMIT = 60 * 60_000;
 
 /** A job as a Cloud Run function: woken by POST /run, which Cloud Scheduler sends every minute. */
 export function gcpJob(job: Job): void {
-  const log = logOf(job.name);
+  const redact = redactorOf(job.secrets ?? [], process.env);
+  const log = redacted(logOf(job.name), redact);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? HTTP_LIMIT);
     const deps = await kept(config, log);
     try {
-      return await job.run({ ...deps, invocation }, AbortSignal.any([stop, ending.signal]), config);
+      return await job.run({ ...deps, invocation, redact }, AbortSignal.any([stop, ending.signal]), config);
     } finally {
       await deps.meter.flush();
     }
   };
   // A caller that hangs up does not end this one: its request goes on to its end.
-  gcpFunction((request) =>
-    answerRun(request, process.env, log, {
-      timeLimit: HTTP_LIMIT,
-      work: (config, limitMs) => logged(job, work(config, limitMs), log),
-    }),
+  gcpFunction(
+    (request) =>
+      answerRun(request, process.env, log, {
+        timeLimit: HTTP_LIMIT,
+        work: (config, limitMs) => logged(job, work(config, limitMs), log),
+      }),
+    log,
   );
 }
 
 /** Registers the one function of this bundle, as web requests and responses. */
-export function gcpFunction(answer: (request: Request) => Promise<Response>): void {
+export function gcpFunction(answer: (request: Request) => Promise<Response>, log = logOf("pawl")): void {
   guardServer();
   http("pawl", async (request: HttpRequest, response: HttpResponse) => {
-    endWell();
+    endWell(log);
     // Until it is answered, whether or not the caller still listens.
     const over = respond(answered(request, answer).finally(sendOwed), response);
     underWay.add(over);
@@ -102,12 +106,12 @@ let isOurs = false;
  * The platform asks an instance to end, and waits for a while: long enough to hand off. The framework's own listener,
  * which it adds after it has loaded this module, would end the process at once.
  */
-function endWell(): void {
+function endWell(log: Log): void {
   if (isOurs) return;
   isOurs = true;
   // Of a promise that an agent forgot to await: it must not end the tasks of others.
   process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => {
-    logOf("pawl")("error", "agent.unhandled-rejection", { reason: messageOf(reason) });
+    log("error", "agent.unhandled-rejection", { reason: messageOf(reason) });
   });
   process.removeAllListeners("SIGTERM").on("SIGTERM", async () => {
     ending.abort(new Error("told to stop"));
@@ -123,9 +127,10 @@ function webRequest(request: HttpRequest): Request {
   }
   const type = contentTypeOf(request);
   if (type) headers.set("content-type", type);
-  const { method, rawBody } = request;
-  const hasBody = method !== "GET" && method !== "HEAD" && rawBody !== undefined;
-  return new Request(urlOf(request), { method, headers, ...(hasBody && { body: new Uint8Array(rawBody) }) });
+  const { method } = request;
+  const body = bodyOf(request);
+  const hasBody = method !== "GET" && method !== "HEAD" && body !== undefined;
+  return new Request(urlOf(request), { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
 }
 
 /** Put together, not resolved: a path that begins with two slashes would name another host. */

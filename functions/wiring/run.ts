@@ -9,6 +9,8 @@ import { type Config, configOf } from "./config.ts";
 /** What a function does when it is woken, by cron or by POST /run. */
 export interface Job {
   readonly name: string;
+  /** Names of its agent's secrets. */
+  readonly secrets?: readonly string[];
   /** Begins nothing new once told to stop. Says what it did. */
   run(deps: Deps, stop: AbortSignal, config: Config): Promise<object>;
 }
@@ -83,9 +85,16 @@ export async function logged(job: Job, running: Promise<object>, log: Log): Prom
   }
 }
 
+/** Cloud Scheduler has a token of its own where others have the secret, so it sends that apart. */
+function secretIn({ headers }: Request): string {
+  return (
+    headers.get("x-pawl-run-secret") ?? /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1] ?? ""
+  );
+}
+
 /** Digests are compared, so that the time it takes says nothing of where a guess goes wrong. */
 export async function isAuthorised(request: Request, secret: string | undefined): Promise<boolean> {
-  const given = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  const given = secretIn(request);
   const digest = async (text: string) =>
     new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   const [a, b] = [await digest(given), await digest(secret ?? "")];

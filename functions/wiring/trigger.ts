@@ -1,6 +1,7 @@
 import { messageOf } from "../../shared/errors/errors.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { Config } from "./config.ts";
+import type { SignIn } from "./sign-in.ts";
 
 /** Long enough for a function to be started and to take the request; what it does then is not waited for. */
 const SENT_WITHIN = 3_000;
@@ -22,6 +23,7 @@ export interface Triggers {
 export function triggers(
   { wakeUrl, runSecret }: Pick<Config, "wakeUrl" | "runSecret">,
   log: Log,
+  signIn: SignIn,
   pause = PAUSE,
 ): Triggers {
   const calls = new Set<Promise<void>>();
@@ -30,9 +32,11 @@ export function triggers(
 
   const call = async (agent: string): Promise<void> => {
     try {
-      const response = await fetch((wakeUrl as string).replaceAll("{agent}", agent), {
+      const url = (wakeUrl as string).replaceAll("{agent}", agent);
+      const identity = await signIn(url);
+      const response = await fetch(url, {
         method: "POST",
-        headers: { authorization: `Bearer ${runSecret}`, prefer: "respond-async" },
+        headers: { ...identity, authorization: `Bearer ${runSecret}`, prefer: "respond-async" },
         signal: AbortSignal.timeout(SENT_WITHIN),
       });
       await response.body?.cancel();

@@ -22,6 +22,7 @@ import { sealed } from "../../shared/seal/sealed.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
+import { signIn } from "./sign-in.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 
@@ -45,7 +46,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const store = sealed(metered(plain, meter), sealer, log);
     // Hosts and process numbers repeat where instances are alike.
     const runner = `${hostname()}-${crypto.randomUUID().slice(0, 4)}-${process.pid}`;
-    const { trigger, hurry, done } = triggers(config, log);
+    const { trigger, hurry, done } = triggers(config, log, signIn({ account: () => readKey(config) }));
     const close = async () => {
       await done();
       await meter.flush();

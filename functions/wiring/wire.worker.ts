@@ -13,6 +13,7 @@ import { webSealer } from "../../shared/seal/web.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { natsOptions, notConnected, openKv } from "./connect.ts";
+import { signIn } from "./sign-in.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 import type { Wired } from "./wire.node.ts";
@@ -39,7 +40,11 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     const sealer = webSealer(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
-    const { trigger, hurry, done } = triggers(config, log);
+    const { trigger, hurry, done } = triggers(
+      config,
+      log,
+      signIn({ account: async () => accountOf(config), metadata: null }),
+    );
     const close = async () => {
       await Promise.all([done(), meter.flush()]);
       await bus.close();
@@ -67,20 +72,24 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
 
 /** Both Firestore stores are the same documents; here they are reached by REST. */
 async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
-  const { settings, project: projectId = "", emulatorHost, key, keyFile } = config;
+  const { settings, project: projectId = "", emulatorHost, keyFile } = config;
   if (config.store === "nats-kv") return openKv(nc, settings, log);
   const { namespace, requestTimeout } = settings;
   const options = { projectId, namespace, requestTimeout };
   if (emulatorHost)
     return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
-  if (key === undefined) {
+  const account = accountOf(config);
+  if (account === undefined) {
     const is = keyFile ? "is a path, and there are no files here" : "is not set";
     throw invalid(
       `GOOGLE_APPLICATION_CREDENTIALS ${is}. Set it to the content of a service account's key file`,
     );
   }
-  const account = parseServiceAccount(key, "GOOGLE_APPLICATION_CREDENTIALS");
   return firestoreRest({ ...options, token: serviceAccountToken(account) });
+}
+
+function accountOf({ key }: Config) {
+  return key === undefined ? undefined : parseServiceAccount(key, "GOOGLE_APPLICATION_CREDENTIALS");
 }
 
 function invalid(message: string): PawlError {

@@ -1,6 +1,7 @@
 import { type Config, configFrom } from "./config.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
+import { redacted, redactorOf } from "./secrets.ts";
 import { wire } from "./wire.worker.ts";
 
 /** Cloudflare ends a cron invocation after this long. */
@@ -14,11 +15,12 @@ export interface Context {
 
 /** A job as a Worker: woken by cron and by POST /run. One connection per invocation, closed at its end. */
 export function workerJob(job: Job) {
-  const log = logOf(job.name);
+  const redact = redactorOf(job.secrets ?? [], process.env);
+  const log = redacted(logOf(job.name), redact);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? CRON_LIMIT);
     await using deps = await wire(config, log);
-    return await job.run({ ...deps, invocation }, stop, config);
+    return await job.run({ ...deps, invocation, redact }, stop, config);
   };
   return {
     fetch: (request: Request, env: object, context: Context): Promise<Response> =>

@@ -1,13 +1,14 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
-import { PawlError } from "../../shared/errors/errors.ts";
+import { type BuildFailure, type BuildOptions, build, type Plugin } from "esbuild";
 import { type KnownAgent, knownAgents, loadAgent } from "../agents.ts";
-import { type FunctionKind, kib, kindOf, ROOT, type Target } from "./targets.ts";
-
-/** An agent function for Workers may not grow past this: start-up time follows size. */
-const LARGEST_GZIP = 256 * 1024;
+import { bundleLimit, checkSize } from "./limit.ts";
+import { nodeModules } from "./node-modules.ts";
+import { withSources } from "./sources.ts";
+import { type FunctionKind, kindOf, ROOT, type Target } from "./targets.ts";
+import type { Uncarried } from "./uncarried.ts";
+import { virtual } from "./virtual.ts";
 
 export interface Built {
   readonly name: string;
@@ -17,16 +18,28 @@ export interface Built {
   readonly file: string;
   readonly bytes: number;
   readonly gzip: number;
+  /** The most that it may have, in KiB gzipped, where there is a limit. */
+  readonly limit?: number;
   /** What is inside, by path from the project's root. */
   readonly inputs: readonly string[];
+  /** Of the API: agents whose schema it could not take along, and why. It checks their inputs by JSON Schema only. */
+  readonly uncarried: readonly Uncarried[];
 }
 
-/** One bundle per function and platform, with the code of the chosen agent only. */
+export interface More {
+  /** The project's agents, by whoever has just read them. */
+  readonly known?: readonly KnownAgent[];
+  /** Where the author's settings of builds are. */
+  readonly manifest?: string;
+}
+
+/** One bundle per function and platform, with the code of the chosen agent only. `known`: of all agents, where that is known. */
 export async function buildFunction(
   name: string,
   target: Target,
   agents: string,
   out = join(ROOT, "dist"),
+  { known, manifest = join(ROOT, "package.json") }: More = {},
 ): Promise<Built> {
   const kind = kindOf(name);
   // Wrong definitions fail here, by file and field.
@@ -34,26 +47,73 @@ export async function buildFunction(
   const folder = join(out, target, name);
   await mkdir(folder, { recursive: true });
   const file = join(folder, "index.js");
-  const result = await build({
-    ...common,
-    ...platforms[target],
-    entryPoints: [join(ROOT, "functions", `${kind}.${target === "cloudflare" ? "worker" : "gcp"}.ts`)],
-    outfile: file,
-    write: false,
-    plugins: [virtual(name, agents)],
-  });
-  for (const { path, contents } of result.outputFiles) await replaceFile(path, contents);
+  const entry = join(ROOT, "functions", `${kind}.${target === "cloudflare" ? "worker" : "gcp"}.ts`);
+  const plugins = (carried: readonly string[]) => [
+    virtual({ name, target, folder: agents, carried, ...(known && { known }) }),
+    ...(target === "cloudflare" ? [nodeModules] : []),
+  ];
+  const bundle = (carried: readonly string[]) =>
+    build({
+      ...common,
+      ...platforms[target],
+      entryPoints: [entry],
+      outfile: file,
+      write: false,
+      plugins: plugins(carried),
+    });
+  const { result, uncarried } = await carrying(
+    bundle,
+    kind === "api" ? withSchema(known ?? (await knownAgents(agents))) : [],
+    (one) => bundled(join(agents, `${one}.ts`), target, plugins([])),
+  );
+  for (const { path, contents } of withSources(result.outputFiles, agents)) await replaceFile(path, contents);
   if (target === "gcp") await writePackage(folder, name);
   const bytes = await readFile(file);
   const gzip = gzipSync(bytes, { level: 9 }).length;
-  if (kind === "agent" && target === "cloudflare" && gzip > LARGEST_GZIP) {
-    throw new PawlError(
-      "bundle_too_large",
-      `${name} for Workers has ${kib(gzip)} KiB gzipped; ${kib(LARGEST_GZIP)} is the most. Largest inside: ${largest(result.metafile)}`,
-    );
-  }
+  const isLimited = kind === "agent" && target === "cloudflare";
+  const limit = isLimited ? bundleLimit(await readFile(manifest, "utf8")) : undefined;
+  if (limit !== undefined) checkSize(name, gzip, limit, result.metafile);
   const inputs = Object.keys(result.metafile.inputs).sort();
-  return { name, kind, target, folder, file, bytes: bytes.length, gzip, inputs };
+  const sizes = { bytes: bytes.length, gzip, ...(limit && { limit }) };
+  return { name, kind, target, folder, file, ...sizes, inputs, uncarried };
+}
+
+function withSchema(known: readonly KnownAgent[]): string[] {
+  return known.flatMap(({ name, hasSchema }) => (hasSchema ? [name] : []));
+}
+
+/** The bundle with these agents inside, or with those of them that can be bundled for the platform. */
+async function carrying<Result>(
+  bundle: (carried: readonly string[]) => Promise<Result>,
+  wanted: readonly string[],
+  attempt: (agent: string) => Promise<unknown>,
+): Promise<{ result: Result; uncarried: readonly Uncarried[] }> {
+  try {
+    return { result: await bundle(wanted), uncarried: [] };
+  } catch (error) {
+    const tried = await Promise.all(
+      wanted.map((agent) =>
+        attempt(agent).then(
+          () => [],
+          (failure: BuildFailure): Uncarried[] => [{ agent, reason: firstOf(failure) }],
+        ),
+      ),
+    );
+    const uncarried = tried.flat();
+    if (uncarried.length === 0) throw error;
+    const left = new Set(uncarried.map(({ agent }) => agent));
+    return { result: await bundle(wanted.filter((one) => !left.has(one))), uncarried };
+  }
+}
+
+function bundled(file: string, target: Target, plugins: Plugin[]): Promise<unknown> {
+  const only: BuildOptions = { entryPoints: [file], write: false, sourcemap: false, plugins };
+  return build({ ...common, ...platforms[target], ...only });
+}
+
+function firstOf({ errors, message }: BuildFailure): string {
+  const [first] = errors ?? [];
+  return first ? `${first.location?.file ?? "?"}: ${first.text}` : message;
 }
 
 /** Whole or not at all, and only if it differs: somebody may be watching. */
@@ -83,7 +143,7 @@ const platforms = {
     platform: "browser",
     target: "es2022",
     conditions: ["workerd", "worker", "browser"],
-    external: ["node:*", "cloudflare:*"],
+    external: ["cloudflare:*"],
   },
   gcp: {
     platform: "node",
@@ -96,33 +156,6 @@ const platforms = {
   },
 } as const satisfies Record<Target, BuildOptions>;
 
-/** The chosen agent, and what is known of all of them. */
-function virtual(name: string, folder: string): Plugin {
-  return {
-    name: "pawl",
-    setup: ({ onResolve, onLoad }) => {
-      onResolve({ filter: /^pawl:/ }, ({ path }) => ({ path, namespace: "pawl" }));
-      onLoad({ filter: /^pawl:agent$/, namespace: "pawl" }, () => ({
-        contents: `export { default } from ${JSON.stringify(`./${name}.ts`)}; export const name = ${JSON.stringify(name)};`,
-        resolveDir: folder,
-      }));
-      onLoad({ filter: /^pawl:agents$/, namespace: "pawl" }, async () => {
-        const known = await knownAgents(folder, kindOf(name) === "agent" ? "skip-broken" : undefined);
-        return { contents: `export const agents = ${JSON.stringify(known.map(neededBy(kindOf(name))))};` };
-      });
-    },
-  };
-}
-
-/** Schemas are for the API and schedules for the dispatcher: others need not carry them. */
-function neededBy(kind: FunctionKind) {
-  return ({ schedules, inputSchema, ...agent }: KnownAgent) => ({
-    ...agent,
-    schedules: kind === "dispatch" ? schedules : [],
-    ...(kind === "api" && inputSchema && { inputSchema }),
-  });
-}
-
 /** What Google's build installs beside the bundle, at the versions that were tested with it. */
 async function writePackage(folder: string, name: string): Promise<void> {
   const ours = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
@@ -131,17 +164,4 @@ async function writePackage(folder: string, name: string): Promise<void> {
   const dependencies = Object.fromEntries(EXTERNAL.map((one) => [one, ours.dependencies[one]]));
   const manifest = { name: `pawl-${name}`, private: true, type: "module", main: "index.js", dependencies };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-}
-
-function largest({ outputs }: Metafile): string {
-  const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs));
-  const hint = inputs.some(([path]) => path.includes("/zod/v4/locales/"))
-    ? '. Write import * as z from "zod": import { z } brings all of its languages along'
-    : "";
-  const list = inputs
-    .sort(([, a], [, b]) => b.bytesInOutput - a.bytesInOutput)
-    .slice(0, 5)
-    .map(([path, { bytesInOutput }]) => `${path} (${kib(bytesInOutput)} KiB)`)
-    .join(", ");
-  return list + hint;
 }

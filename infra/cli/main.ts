@@ -7,17 +7,21 @@ import { serverVariables } from "../../shared/settings/servers.ts";
 import { localVariables } from "../../shared/settings/tools.ts";
 import type { Variable } from "../../shared/settings/variable.ts";
 import { endWhenSaid, sayError, sayJson } from "./output.ts";
+import { addAudit } from "./project/audit.ts";
 import { addBuild } from "./project/build.ts";
+import { addCompletion } from "./project/completion.ts";
 import { addDemo } from "./project/demo.ts";
 import { addDeploy } from "./project/deploy.ts";
 import { addDev } from "./project/dev.ts";
 import { addNew } from "./project/new.ts";
+import { addQuota } from "./project/quota.ts";
 import { addReconcile } from "./project/reconcile.ts";
 import { addReport } from "./project/report.ts";
 import { addToken } from "./project/token.ts";
 import { addAgents } from "./tasks/agents.ts";
 import { addDlq } from "./tasks/dlq.ts";
 import { addEvents } from "./tasks/events.ts";
+import { addLogs } from "./tasks/logs.ts";
 import { addOperate } from "./tasks/operate.ts";
 import { addRun } from "./tasks/run.ts";
 import { addStatus } from "./tasks/status.ts";
@@ -29,7 +33,7 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
   version: string;
 };
 
-const { PAWL_AGENTS_DIR } = localVariables;
+const { PAWL_AGENTS_DIR, PAWL_ACTOR } = localVariables;
 
 /** The first sentence of a variable's meaning, as plain text. */
 function inShort([name, { meaning, default: text, unset }]: [string, Variable]): string {
@@ -41,7 +45,7 @@ function inShort([name, { meaning, default: text, unset }]: [string, Variable]):
 
 const ENVIRONMENT = `
 Environment:
-${Object.entries<Variable>({ ...serverVariables, ...functionVariables, PAWL_AGENTS_DIR })
+${Object.entries<Variable>({ ...serverVariables, ...functionVariables, PAWL_AGENTS_DIR, PAWL_ACTOR })
   .map(inShort)
   .join("\n")}
 Forms and defaults, timing and limits: docs/settings.md
@@ -70,6 +74,7 @@ addRun(program, config);
 addSubmit(program, config);
 addStatus(program, config);
 addEvents(program, config);
+addLogs(program, config);
 addTasks(program, config);
 addAgents(program, config);
 addTop(program, config);
@@ -78,11 +83,14 @@ addOperate(program, config);
 addReconcile(program, config);
 addReport(program, config);
 addToken(program, config);
+addQuota(program, config);
+addAudit(program, config);
 addNew(program);
 addBuild(program);
 addDeploy(program);
 addDev(program);
 addDemo(program);
+addCompletion(program);
 
 // Whoever reads may have enough, as `head` does: what is said after that is nobody's loss.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

@@ -17,6 +17,11 @@ export function printable(text: string): string {
   return text.replace(UNSEEN, escaped);
 }
 
+/** Text of several lines, as a part of one: an author's summary or error, in a list. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/gu, " ").trim();
+}
+
 export function say(line: string): void {
   process.stdout.write(`${printable(line)}\n`);
 }

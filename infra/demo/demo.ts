@@ -11,7 +11,8 @@ import { type Wired, wire } from "../../functions/wiring/wire.node.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { readReport } from "../../shared/reconcile/books/reports.ts";
-import { sections } from "../../shared/reconcile/page/sections.ts";
+import { headlines } from "../../shared/reconcile/page/headlines.ts";
+import { tables } from "../../shared/reconcile/page/sections.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { readVariable } from "../../shared/settings/variables.ts";
@@ -164,9 +165,11 @@ async function reported(deps: Wired): Promise<number> {
   await writeFile(file, text);
   const shown = new Set(["Exactly once", "What became of every sequence", "Money"]);
   say(`\nThe report of ${done.listed.name}: ${done.listed.verdict}`);
-  for (const { title, rows = [] } of sections(done.report).filter((one) => shown.has(one.title))) {
+  for (const { label, value, note } of headlines(done.report))
+    say(`  ${label.padEnd(20)} ${value.padStart(8)}   ${note}`);
+  for (const { title, rows = [] } of tables(done.report).filter((one) => shown.has(one.title))) {
     say(`  ${title}`);
-    for (const [label = "", , all = ""] of rows) say(`    ${label.padEnd(44)} ${all}`);
+    for (const row of rows) say(`    ${row[0]?.padEnd(44)} ${row.at(-1)?.padStart(8)}`);
   }
   say(`The whole of it: ${file}`);
   return done.listed.ok ? 0 : 1;

@@ -1,25 +1,35 @@
+import { readFile } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import { type Config, configFrom, storeIdentity } from "../../functions/wiring/config.ts";
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Env, Variable } from "../../shared/settings/variable.ts";
-import { readVariable, type VariableName, variables } from "../../shared/settings/variables.ts";
+import {
+  readVariable,
+  readVariables,
+  type VariableName,
+  variables,
+} from "../../shared/settings/variables.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { loadAgent } from "../agents.ts";
+import { knownAgents, loadAgent } from "../agents.ts";
 import { type Built, buildFunction } from "../build/build.ts";
 import { type FunctionKind, kib, kindOf, type Target } from "../build/targets.ts";
+import { uncarriedLine } from "../build/uncarried.ts";
 import { type Commands, shown } from "./commands.ts";
-
-/** One function on its way to a platform. */
-export interface Deployment {
-  readonly function: string;
-  readonly kind: FunctionKind;
-  readonly built: Built;
-  /** When the platform wakes it. None for the API, which answers requests. */
-  readonly cron?: string;
-  readonly commands: Commands;
-}
+import { manifestOf, writeManifest } from "./manifest.ts";
+import {
+  alongOf,
+  alongWith,
+  type Candidate,
+  changesOf,
+  goBackOf,
+  obstacles,
+  type Plan,
+  secretStates,
+} from "./plan.ts";
+import { asked, type Looked, type Platform } from "./platform.ts";
+import { type Needing, secretsNeeded } from "./secrets.ts";
 
 export interface DeployOptions {
   readonly target: Target;
@@ -29,23 +39,6 @@ export interface DeployOptions {
   readonly ensure: boolean;
 }
 
-/** What a platform knows of itself. */
-export interface Platform {
-  /** Settings as the function will see them, without secrets. Where they come from, for messages. */
-  readonly settings: Env;
-  readonly source: string;
-  /** Names of variables that the platform keeps as secrets. */
-  readonly secrets: readonly string[];
-  /** Finds what is missing, before anything is changed: each with the command that mends it. */
-  missing(deployment: Pick<Deployment, "function" | "commands">): Promise<readonly string[]>;
-  deploy(deployment: Deployment): Promise<string>;
-}
-
-/** The API has no POST /run. */
-export function secretsOf(name: string, secrets: readonly string[]): readonly string[] {
-  return kindOf(name) === "api" ? secrets.filter((one) => one !== "PAWL_RUN_SECRET") : secrets;
-}
-
 const CRON: Record<FunctionKind, string | undefined> = {
   agent: "* * * * *",
   dispatch: "* * * * *",
@@ -53,47 +46,126 @@ const CRON: Record<FunctionKind, string | undefined> = {
   api: undefined,
 };
 
-export interface Deployed {
+/** With what, to where, by which programs. */
+export interface Deploying {
+  readonly options: DeployOptions;
+  readonly platform: Platform;
+  readonly commands: Commands;
+  /** The folder of agents. */
+  readonly agents: string;
+  readonly tell: (line: string) => void;
+}
+
+/** A function that is built, and of which is known what its deploy would do. */
+export interface Prepared extends Candidate {
+  readonly built: Built;
+  readonly before: Looked;
+  readonly plan: Plan;
+  readonly warnings: readonly string[];
+}
+
+export interface Deployed extends Plan {
   readonly function: string;
   readonly target: Target;
   readonly service: string;
   readonly dryRun: boolean;
-  readonly bundle: { readonly file: string; readonly bytes: number; readonly gzip: number };
+  readonly bundle: {
+    readonly file: string;
+    readonly bytes: number;
+    readonly gzip: number;
+    readonly limit?: number;
+  };
   readonly commands: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** Checks, ensures, builds, deploys: in this order, so that what fails early has changed nothing. */
-export async function deploy(
-  name: string,
-  options: DeployOptions,
-  platform: Platform,
-  commands: Commands,
-  agents: string,
-  tell: (line: string) => void,
-): Promise<Deployed> {
-  const { target, dryRun } = options;
+/** Checks, builds, looks. Changes nothing. `isAlone`: others are not deployed along with it. */
+export async function prepare(name: string, deploying: Deploying, isAlone = true): Promise<Prepared> {
+  const { options, platform, commands, agents } = deploying;
+  const { target, env, dryRun } = options;
   const kind = kindOf(name);
   const placeholders = checkPlaceholders(platform, dryRun);
-  const config = configOf(platform);
+  const declared = kind === "agent" ? (await loadAgent(name, agents)).secrets : [];
+  const { given } = readVariables(platform.settings);
+  const needing: Needing = { kind, target, given, declared, kept: platform.kept };
+  const config = configOf(platform, secretsNeeded(needing));
   const warnings = [...placeholders, ...unwoken(kind, config, platform)];
-  for (const warning of warnings) tell(`! ${warning}`);
-  const missing = dryRun ? [] : await platform.missing({ function: name, commands });
-  if (missing.length > 0) throw new PawlError("deploy_incomplete", missing.join("\n"));
-  if (kind === "agent") await ensureQueues(name, agents, platform, options, tell);
+  const away = await asked(() => platform.away(commands), String);
+  if (away && !dryRun) throw new PawlError("deploy_incomplete", away);
   const built = await buildFunction(name, target, agents, resolve("dist"));
+  const known = await knownAgents(agents, kind === "agent" ? "skip-broken" : undefined);
+  const manifest = manifestOf(await readFile(built.file), kind, known);
+  const candidate: Candidate = { name, kind, manifest, needing, known };
+
+  const look = async (one: string): Promise<Looked> => {
+    const unknown = (why: string): Looked => ({ is: "unknown", why });
+    return away ? unknown(away) : asked(() => platform.look(one, commands), unknown);
+  };
+  const needed = secretsNeeded(needing);
+  const [before, there, missing, ...others] = await Promise.all([
+    look(name),
+    away
+      ? { problem: away }
+      : asked(
+          () => platform.secretsThere(name, needed, commands),
+          (problem) => ({ problem }),
+        ),
+    away
+      ? []
+      : asked(
+          () => platform.missing(name, commands),
+          (why) => [why],
+        ),
+    ...(isAlone ? alongWith(name) : []).map(async (one) => [one, await look(one)] as const),
+  ]);
+  if (!dryRun && "problem" in there) throw new PawlError("deploy_incomplete", there.problem);
+  const command = (one: string) =>
+    ["npm run deploy --", one, ...(target === "gcp" ? ["--target gcp"] : []), ...(env ? ["--env", env] : [])]
+      .join(" ")
+      .trim();
+  const plan: Plan = {
+    changes: changesOf(candidate, platform, before),
+    secrets: secretStates(candidate, platform, there, before),
+    missing,
+    along: others.map(([one, looked]) => alongOf(one, looked, known, command)),
+    goBack: goBackOf(candidate, platform, before),
+  };
+  return { ...candidate, built, before, plan, warnings };
+}
+
+/** Ensures the queues, then deploys: in this order, so that what fails early has changed least. */
+export async function carryOut(prepared: Prepared, deploying: Deploying): Promise<Deployed> {
+  const { name, kind, built, before, plan, manifest, needing, known, warnings } = prepared;
+  const { options, platform, commands, agents, tell } = deploying;
+  const wrong = obstacles(plan);
+  if (wrong.length > 0 && !options.dryRun) throw new PawlError("deploy_incomplete", wrong.join("\n"));
+  if (kind === "agent") await ensureQueues(name, agents, platform, secretsNeeded(needing), options, tell);
   const file = relative(process.cwd(), built.file);
-  tell(`built ${file} (${kib(built.gzip)} KiB gzipped), with ${platform.source}`);
+  for (const one of built.uncarried) tell(`! ${uncarriedLine(one)}`);
+  const limit = built.limit ? ` of ${built.limit}` : "";
+  tell(`built ${file} (${kib(built.gzip)}${limit} KiB gzipped), with ${platform.source}`);
   const cron = CRON[kind];
-  const service = await platform.deploy({ function: name, kind, built, commands, ...(cron && { cron }) });
+  const service = await platform.deploy({
+    function: name,
+    kind,
+    built,
+    secrets: secretsNeeded(needing),
+    manifest: writeManifest(manifest),
+    before,
+    wakers: ["api", "dispatch", ...known.map((agent) => agent.name)],
+    commands,
+    tell,
+    ...(cron && { cron }),
+  });
   return {
     function: name,
-    target,
+    target: options.target,
     service,
-    dryRun,
-    bundle: { file, bytes: built.bytes, gzip: built.gzip },
+    dryRun: options.dryRun,
+    bundle: { file, bytes: built.bytes, gzip: built.gzip, ...(built.limit && { limit: built.limit }) },
     commands: commands.made.map(shown),
-    warnings,
+    warnings: [...warnings, ...built.uncarried.map(uncarriedLine)],
+    ...plan,
   };
 }
 
@@ -109,7 +181,7 @@ function checkPlaceholders({ settings, source }: Platform, dryRun: boolean): str
 }
 
 /** As the function will read it, but for its secrets: contradictions are found here, not by a function that fails at night. */
-function configOf({ settings, secrets }: Platform, own: Env = {}): Config {
+function configOf({ settings }: Platform, secrets: readonly string[], own: Env = {}): Config {
   const rows: Readonly<Record<string, Variable>> = variables;
   // Values of secrets stay where they are; these only tell the checks that they will be there.
   const there = Object.fromEntries(secrets.map((name) => [name, rows[name]?.standIn ?? "x".repeat(32)]));
@@ -131,13 +203,14 @@ async function ensureQueues(
   name: string,
   agents: string,
   platform: Platform,
+  secrets: readonly string[],
   { dryRun, ensure }: DeployOptions,
   tell: (line: string) => void,
 ): Promise<void> {
   const { lanes } = (await loadAgent(name, agents)).limits;
   const url = readVariable(process.env, "NATS_URL");
   const identity = Object.fromEntries(IDENTITY.map((one) => [one, process.env[one]]));
-  const config = configOf(platform, { ...identity, ...(url && { NATS_URL: url }) });
+  const config = configOf(platform, secrets, { ...identity, ...(url && { NATS_URL: url }) });
   const queues = Array.from({ length: lanes }, (_, lane) => ({
     namespace: config.settings.namespace,
     agent: name,

@@ -1,82 +1,131 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { relative, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { deployVariables } from "../../shared/settings/tools.ts";
 import { readVariables } from "../../shared/settings/variables.ts";
-import type { Commands } from "./commands.ts";
-import { type Platform, secretsOf } from "./deployment.ts";
+import type { CommandResult } from "./commands.ts";
+import { gcpAccess } from "./gcp-access.ts";
+import { lookedIn } from "./gcp-look.ts";
+import type { Platform } from "./platform.ts";
+import { isOwnSecret } from "./secrets.ts";
 
 /** Google Cloud Run functions, by gcloud, with the settings of gcp.env in this folder; Cloud Scheduler wakes them. */
 export function gcp(env?: string): Platform {
   const source = env ? `gcp.${env}.env` : "gcp.env";
   const file = readSettings(source);
-  const { REGION: region = "", GOOGLE_CLOUD_PROJECT: project = "", SECRETS = [] } = readVariables(file).given;
+  const { given, problems } = readVariables(file);
+  const { REGION: region = "", GOOGLE_CLOUD_PROJECT: project = "", SECRETS = [], OWN_SECRETS = [] } = given;
+  // The others are found when the function's own settings are checked.
+  const wrong = problems.filter((problem) => /^(OWN_SECRETS|SERVICE_ACCOUNT) /.test(problem));
+  if (wrong.length > 0) throw new PawlError("setting_invalid", `${source}: ${wrong.join("\n")}`);
   for (const [name, value] of Object.entries({ REGION: region, GOOGLE_CLOUD_PROJECT: project })) {
     if (!value) throw new PawlError("setting_invalid", `${name} is not set in ${source}`);
   }
+  const strange = SECRETS.filter((name) => !isOwnSecret(name));
+  if (strange.length > 0)
+    throw new PawlError(
+      "setting_invalid",
+      `SECRETS in ${source} names ${strange.join(", ")}, which Pawl itself does not read. Take it out, and declare it in the agent that does: secrets: [${strange.map((one) => JSON.stringify(one)).join(", ")}]`,
+    );
   const settings = Object.fromEntries(Object.entries(file).filter(([name]) => !(name in deployVariables)));
-  const secrets = ["PAWL_RUN_SECRET", ...SECRETS];
   const service = (name: string) => ["pawl", name, env].filter(Boolean).join("-");
-  const secretName = (variable: string) => {
-    const name = variable
+  /** What belongs to one function alone has its name: no other secret of ours has an underscore in it. */
+  const secretName = (name: string, variable: string) => {
+    if (!isOwnSecret(variable) || OWN_SECRETS.includes(variable)) return `${service(name)}_${variable}`;
+    const short = variable
       .replace(/^PAWL_/, "")
       .toLowerCase()
       .replaceAll("_", "-");
-    return ["pawl", env, name].filter(Boolean).join("-");
+    return ["pawl", env, short].filter(Boolean).join("-");
   };
   const gcloud = (...argv: string[]) => ["gcloud", ...argv, "--project", project];
+  const inRegion = (...argv: string[]) => [...gcloud(...argv), "--region", region];
+  const access = gcpAccess({
+    project,
+    region,
+    service,
+    gcloud,
+    account: given.SERVICE_ACCOUNT,
+    runSecret: secretName("dispatch", "PAWL_RUN_SECRET"),
+  });
 
+  let asked: Promise<CommandResult> | undefined;
   return {
+    target: "gcp",
     settings,
     source,
-    secrets,
-    missing: async ({ function: name, commands }) => {
-      const who = await commands.ask([
-        "gcloud",
-        "auth",
-        "list",
-        "--filter=status:ACTIVE",
-        "--format=value(account)",
+    kept: [...SECRETS, ...OWN_SECRETS],
+    service,
+    away: async (commands) => {
+      // Once for all functions of a deploy.
+      asked ??= commands.ask([
+        ...["gcloud", "auth", "list", "--filter=status:ACTIVE", "--format=value(account)"],
       ]);
-      if (who.code !== 0 || who.stdout.trim() === "")
-        return ["Nobody is logged in to Google Cloud. Run: gcloud auth login"];
-      const missing: string[] = [];
-      for (const secret of secretsOf(name, secrets)) {
-        const name = secretName(secret);
-        const found = await commands.ask(gcloud("secrets", "describe", name));
-        if (found.code === 0) continue;
-        if (found.stderr && !/NOT_FOUND|not found/i.test(found.stderr)) {
-          missing.push(
-            `Secret ${name} can't be looked up. gcloud said: ${found.stderr.trim().slice(0, 600)}`,
-          );
-          continue;
-        }
-        const mend = gcloud("secrets", "create", name, "--data-file=-").join(" ");
-        missing.push(
-          `Secret ${name} (${secret}) is not there. Run, with its value on standard input: ${mend}`,
-        );
-      }
-      return missing;
+      const who = await asked;
+      return who.code !== 0 || who.stdout.trim() === ""
+        ? "Nobody is logged in to Google Cloud. Run: gcloud auth login"
+        : undefined;
     },
-    deploy: async ({ function: name, built, cron, commands }) => {
+    look: async (name, commands) => {
+      const describe = inRegion("run", "services", "describe", service(name));
+      return lookedIn(await commands.ask([...describe, "--format=json"]));
+    },
+    secretsThere: async (name, needed, commands) => {
+      const there = new Set<string>();
+      const problems: string[] = [];
+      const look = async (secret: string) => {
+        const found = await commands.ask(gcloud("secrets", "describe", secretName(name, secret)));
+        if (found.code === 0) there.add(secret);
+        else if (found.stderr && !/NOT_FOUND|not found/i.test(found.stderr))
+          problems.push(
+            `Secret ${secretName(name, secret)} can't be looked up. gcloud said: ${found.stderr.trim().slice(0, 600)}`,
+          );
+      };
+      await Promise.all(needed.map(look));
+      return problems.length > 0 ? { problem: problems.join("\n") } : there;
+    },
+    missing: access.missing,
+    secretName: (name, secret) => `${secretName(name, secret)} (${secret})`,
+    toSet: (name, secret) => {
+      const create = gcloud("secrets", "create", secretName(name, secret), "--data-file=-").join(" ");
+      const grant = access.toRead(name, secretName(name, secret));
+      return `Run, with its value on standard input: ${create}${grant ? `\n  then: ${grant}` : ""}`;
+    },
+    toDrop: (name) =>
+      `nothing of ${service(name)} reads it: this deploy takes it away from there. The secret itself stays; list them with: ${gcloud("secrets", "list").join(" ")}`,
+    toGoBack: (name, revision) => {
+      const traffic = inRegion("run", "services", "update-traffic", service(name));
+      return [[...traffic, "--to-revisions", `${revision}=100`].join(" ")];
+    },
+    deploy: async (deployment) => {
+      const { function: name, kind, built, cron, secrets, manifest, before, commands, tell } = deployment;
       // Any comma may be part of a value, so another character separates them.
-      const variables = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
-      const kept = secretsOf(name, secrets).map((one) => `${one}=${secretName(one)}:latest`);
+      const variables = Object.entries({ ...settings, PAWL_DEPLOYED: manifest });
+      const kept = secrets.map((one) => `${one}=${secretName(name, one)}:latest`);
+      const account = given.SERVICE_ACCOUNT ? await access.accountOf(name, commands) : undefined;
       await commands.make([
         ...gcloud("run", "deploy", service(name), "--source", relative(process.cwd(), built.folder)),
         ...["--function", "pawl", "--base-image", "nodejs24", "--region", region, "--timeout", "3600"],
-        ...["--set-env-vars", `^|^${variables.join("|")}`],
-        ...(kept.length > 0 ? ["--set-secrets", kept.join(",")] : []),
-        // Callers are told apart by Pawl's own secret and tokens.
-        ...["--allow-unauthenticated", "--quiet"],
+        ...["--set-env-vars", `^|^${variables.map(([key, value]) => `${key}=${value}`).join("|")}`],
+        ...(kept.length > 0 ? ["--set-secrets", kept.join(",")] : ["--clear-secrets"]),
+        ...(account ? ["--service-account", account] : []),
+        // The API knows its callers by tokens of its own; nobody but us calls the others.
+        ...[kind === "api" ? "--allow-unauthenticated" : "--no-allow-unauthenticated", "--quiet"],
       ]);
+      // Traffic that somebody has sent to one revision by hand stays there, whatever is deployed.
+      if (before.is === "there" && before.isPinned)
+        await commands.make(inRegion("run", "services", "update-traffic", service(name), "--to-latest"));
+      if (kind !== "api") await access.letIn(deployment);
+      else
+        tell(
+          `${service(name)} is open to everyone: it knows callers by its own tokens. All others are closed`,
+        );
       if (commands.isDry) {
-        if (cron) await schedule(name, cron, "https://<its-address>", commands);
+        if (cron) await access.schedule(name, cron, "https://<its-address>", commands);
         return service(name);
       }
-      const describe = gcloud("run", "services", "describe", service(name), "--region", region);
+      const describe = inRegion("run", "services", "describe", service(name));
       const described = await commands.ask([...describe, "--format=value(status.url)"]);
       const url = described.stdout.trim();
       if (described.code !== 0 || !url.startsWith("https://"))
@@ -84,45 +133,10 @@ export function gcp(env?: string): Platform {
           "deploy_failed",
           `The address of ${service(name)} is not known: ${described.stderr.trim()}`,
         );
-      if (cron) await schedule(name, cron, url, commands);
+      if (cron) await access.schedule(name, cron, url, commands);
       return url;
     },
   };
-
-  async function schedule(name: string, cron: string, url: string, commands: Commands): Promise<void> {
-    const describe = gcloud("scheduler", "jobs", "describe", service(name), "--location", region);
-    const exists = !commands.isDry && (await commands.ask(describe)).code === 0;
-    // The secret goes by a file: a command's arguments are seen by everyone on the machine.
-    const folder = mkdtempSync(join(tmpdir(), "pawl-deploy-"));
-    try {
-      const flags = join(folder, "flags.yaml");
-      const header = `Bearer ${commands.isDry ? "" : await runSecret(commands)}`;
-      const option = exists ? "--update-headers" : "--headers";
-      writeFileSync(flags, `${option}:\n  Authorization: ${JSON.stringify(header)}\n`, { mode: 0o600 });
-      await commands.make([
-        ...gcloud(
-          "scheduler",
-          "jobs",
-          exists ? "update" : "create",
-          "http",
-          service(name),
-          "--location",
-          region,
-        ),
-        ...["--schedule", cron, "--uri", `${url}/run`, "--http-method", "POST", "--attempt-deadline", "30m"],
-        ...["--flags-file", flags, "--quiet"],
-      ]);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }
-
-  async function runSecret(commands: Commands): Promise<string> {
-    const name = secretName("PAWL_RUN_SECRET");
-    const found = await commands.ask(gcloud("secrets", "versions", "access", "latest", "--secret", name));
-    if (found.code === 0) return found.stdout.trim();
-    throw new PawlError("deploy_failed", `Secret ${name} can't be read: ${found.stderr.trim()}`);
-  }
 }
 
 function readSettings(file: string): Record<string, string> {

@@ -21,7 +21,17 @@ export interface Emulator extends AsyncDisposable {
   readonly host: string;
   /** Undefined for one that was running before us. */
   readonly pid: number | undefined;
+  /** With its exit code, when it ends; never for one that was running before us. */
+  readonly exited: Promise<number | null>;
   stop(): Promise<void>;
+}
+
+/** Whether an emulator, of whomever, answers. */
+export function isAnswering(host: string): Promise<boolean> {
+  return fetch(`http://${host}/`, { signal: AbortSignal.timeout(5_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }
 
 /** The official Firestore emulator: the one that FIRESTORE_EMULATOR_HOST names, else one of our own; undefined if there is none. */
@@ -32,13 +42,15 @@ export async function startEmulator(
   const running = readVariable(env, "FIRESTORE_EMULATOR_HOST");
   if (running) {
     const stop = async () => {};
-    return { host: running, pid: undefined, stop, [Symbol.asyncDispose]: stop };
+    const exited = new Promise<never>(() => {});
+    return { host: running, pid: undefined, exited, stop, [Symbol.asyncDispose]: stop };
   }
   const jar = await findJar(env);
   if (!jar || !(await hasJava())) return undefined;
   const { server, host } = await onFreePorts(() => emulatorOf(jar, choosePort));
   await warm(host);
-  return { host, pid: server.pid, stop: server.stop, [Symbol.asyncDispose]: server.stop };
+  const { pid, exited, stop } = server;
+  return { host, pid, exited, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function emulatorOf(

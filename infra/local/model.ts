@@ -20,7 +20,8 @@ export type Reply =
     }
   | { readonly status: number; readonly headers?: Record<string, string>; readonly message?: string };
 
-export type Script = (request: JsonObject, count: number) => Reply | Promise<Reply>;
+/** `caller`: what stands in the address before /v1/messages, for a script that serves several. */
+export type Script = (request: JsonObject, count: number, caller: string) => Reply | Promise<Reply>;
 
 export interface LocalModel extends AsyncDisposable {
   /** For ANTHROPIC_BASE_URL. */
@@ -35,8 +36,8 @@ export const text = (words: string): Reply => ({ content: [{ type: "text", text:
 export async function startModel(script: Script): Promise<LocalModel> {
   const requests: LocalModel["requests"] = [];
   const server = createServer(async (request, response) => {
-    if (request.method !== "POST" || request.url !== "/v1/messages")
-      return refuse(response, 404, "not_found_error");
+    const [, caller] = /^\/?([^/]*)\/v1\/messages$/.exec(request.url ?? "") ?? [];
+    if (request.method !== "POST" || caller === undefined) return refuse(response, 404, "not_found_error");
     const sent = await read(request).catch(() => undefined);
     // Its caller died in the middle of asking.
     if (sent === undefined) return;
@@ -46,7 +47,7 @@ export async function startModel(script: Script): Promise<LocalModel> {
     response.on("close", () => {
       entry.hungUp = !response.writableEnded;
     });
-    const reply = await script(body, requests.length);
+    const reply = await script(body, requests.length, caller);
     if ("status" in reply) return refuse(response, reply.status, "api_error", reply.message, reply.headers);
     await new Promise((resolve) => setTimeout(resolve, reply.delay ?? 0));
     entry.done = body.stream

@@ -11,6 +11,8 @@ export interface LocalNats extends AsyncDisposable {
   /** Where it can be asked who is connected, and the like. */
   readonly monitorUrl: string;
   readonly pid: number;
+  /** Of the process that runs now: with its exit code, when it ends. */
+  readonly exited: Promise<number | null>;
   /** Starts it again on the same ports and folder, after it was stopped or killed. */
   restart(): Promise<void>;
   /** Gives it other lines for its configuration, without ending it. */
@@ -22,7 +24,7 @@ export interface LocalNats extends AsyncDisposable {
 
 export interface LocalNatsOptions {
   readonly binary?: string;
-  /** Where its streams are kept. A temporary folder, removed on stop, when left out. */
+  /** Where its streams are kept, and nats.pid says whose they are. A temporary folder, removed on stop, when left out. */
   readonly folder?: string;
   /** More lines for its configuration, such as users. */
   readonly config?: string;
@@ -65,6 +67,9 @@ export async function startNats(options: LocalNatsOptions = {}): Promise<LocalNa
     get pid() {
       return server.pid;
     },
+    get exited() {
+      return server.exited;
+    },
     restart: async () => {
       server = await onSamePorts(() => serverIn(binary, folder, lines), 30_000);
     },
@@ -94,11 +99,13 @@ function configure(
   { client, ws, monitor }: Ports,
   { config = "", sync }: LocalNatsOptions,
 ): Promise<void> {
+  // More than any disk has: each stream and bucket has its limit set aside, and there may be many.
   return writeFile(
     join(folder, "nats.conf"),
     `listen: "127.0.0.1:${client}"
 http: "127.0.0.1:${monitor}"
-jetstream { store_dir: "${folder}", max_file_store: 20GB${sync ? `, sync_interval: ${sync}` : ""} }
+pid_file: "${join(folder, "nats.pid")}"
+jetstream { store_dir: "${folder}", max_file_store: 100TB${sync ? `, sync_interval: ${sync}` : ""} }
 websocket { listen: "127.0.0.1:${ws}", no_tls: true }
 ${config}
 `,

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { text as wholeText } from "node:stream/consumers";
 import { unstable_readConfig } from "wrangler";
 import { ROOT } from "../build/targets.ts";
 import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
@@ -9,6 +11,8 @@ import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 /** The program itself: the package's command is a script that starts it, and signals would reach only that. */
 const { default: BINARY } = createRequire(import.meta.url)("workerd") as { default: string };
+
+const OUR_WRANGLER = join(ROOT, "wrangler.toml");
 
 export interface LocalFunction {
   readonly name: string;
@@ -29,11 +33,11 @@ export interface LocalWorkerd extends AsyncDisposable {
 
 export interface LocalWorkerdOptions {
   readonly vars: Readonly<Record<string, string>>;
-  /** Starts anew when a bundle changes. */
-  readonly watch?: boolean;
   /** Every line that it prints. */
   readonly hear?: (line: string) => void;
   readonly choosePort?: ChoosePort;
+  /** Whose compatibility date and flags it has; those of Pawl's own wrangler.toml when left out. */
+  readonly wrangler?: string;
 }
 
 type Ports = ReadonlyMap<string, number>;
@@ -56,8 +60,7 @@ export async function startWorkerd(
     pid: server.pid,
     front: address(FRONT.name),
     urls: Object.fromEntries(functions.map(({ name }) => [name, address(name)])),
-    cron: async (name) =>
-      (await fetch(`${address(FRONT.name)}/${name}/cron`)).json() as Promise<{ outcome: string }>,
+    cron: async (name) => JSON.parse(await ask(`${address(FRONT.name)}/${name}/cron`)) as { outcome: string },
     exited: server.exited,
     [Symbol.asyncDispose]: async () => {
       await server.stop();
@@ -66,22 +69,30 @@ export async function startWorkerd(
   };
 }
 
+/** Not by fetch, which gives up after five minutes: an invocation may take fifteen, and ends with its caller. */
+function ask(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const heard = (response: IncomingMessage) => wholeText(response).then(resolve, reject);
+    get(url, { agent: false }, heard).on("error", reject);
+  });
+}
+
 async function workerdIn(
   folder: string,
   functions: readonly LocalFunction[],
-  { vars, watch = false, hear, choosePort = freePort }: LocalWorkerdOptions,
+  { vars, hear, choosePort = freePort, wrangler = OUR_WRANGLER }: LocalWorkerdOptions,
 ): Promise<{ server: ServerProcess; ports: Ports }> {
   const ports = new Map<string, number>();
   for (const { name } of [...functions, FRONT]) ports.set(name, await choosePort());
   const file = join(folder, "config.capnp");
-  await writeFile(file, configOf(functions, vars, ports, folder), { mode: 0o600 });
-  const args = ["serve", "--experimental", "--control-fd=1", ...(watch ? ["--watch"] : []), file];
+  await writeFile(file, configOf(functions, vars, ports, folder, wrangler), { mode: 0o600 });
+  const args = ["serve", "--experimental", "--control-fd=1", file];
   const server = await startServer(BINARY, args, process.env, (line) => {
     if (!line.startsWith(LISTENS)) hear?.(line);
   });
   // By its own word: who answers on its ports may be somebody else. It says so of all of them or of none.
   const listens = async () => server.output().includes(`${LISTENS}"${FRONT.name}"`);
-  await untilReady(server, "workerd", listens, 15_000);
+  await untilReady(server, "workerd", listens, 60_000);
   return { server, ports };
 }
 
@@ -102,16 +113,29 @@ const FRONT_SOURCE = `export default {
 };
 `;
 
+/** What a function's runtime is like, as its wrangler.toml says. */
+export function compatibilityOf(wrangler = OUR_WRANGLER) {
+  const { compatibility_date: date, compatibility_flags: flags } = unstable_readConfig(
+    { config: wrangler },
+    { hideWarnings: true },
+  );
+  return { date, flags };
+}
+
+/** The escapes of JSON and of Cap'n Proto are the same but for one: there \u0001 is \x01. */
+function asCapnp(json: string): string {
+  return json.replace(/\\(?:u00([0-9a-f]{2})|.)/g, (whole, code?: string) => (code ? `\\x${code}` : whole));
+}
+
 function configOf(
   functions: readonly LocalFunction[],
   vars: Readonly<Record<string, string>>,
   ports: Ports,
   folder: string,
+  wrangler: string,
 ): string {
-  const { compatibility_date: date, compatibility_flags: flags } = unstable_readConfig({
-    config: join(ROOT, "wrangler.toml"),
-  });
-  const text = JSON.stringify;
+  const { date, flags } = compatibilityOf(wrangler);
+  const text = (value: string) => asCapnp(JSON.stringify(value));
   const worker = (file: string, bindings: readonly string[], more: readonly string[] = []) => `(
       modules = [(name = "index.js", esModule = embed ${text(relative(folder, file))})],
       compatibilityDate = ${text(date)}, compatibilityFlags = [${[...flags, ...more].map((flag) => text(flag)).join(", ")}],

@@ -1,16 +1,17 @@
 import { messageOf, PawlError } from "../errors/errors.ts";
 import { doubtful, reachedBy } from "../journal/entries.ts";
 import { countSpent, readJournal } from "../journal/journal.ts";
+import { chosenEntry } from "../journal/redriven.ts";
 import { type Deps, expiryOf } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
-import { readThrough, update } from "../retry/guarded-write.ts";
+import { bare, readThrough, update } from "../retry/guarded-write.ts";
 import { whilePatient } from "../retry/patience.ts";
 import { DOCUMENT_LIMIT, DOCUMENT_OVERHEAD } from "../settings/settings.ts";
 import type { Dispatched, Task, TaskFailure } from "../task/document.ts";
 import type { Mark } from "../task/events.ts";
 import { queueNamed, streamName } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
-import { questionOf } from "../task/signals.ts";
+import { isAsked, questionOf, signalText, waitsText } from "../task/signals.ts";
 import { successionWait } from "../task/succession.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
@@ -21,10 +22,19 @@ import { publish } from "./publish.ts";
 /** Most signals that a document keeps: they are the handler's to consume, and stay for its journal. */
 const MOST_SIGNALS = 1_000;
 
-/** Stores an answer or event, however early it came; a task that waits for it goes on. */
-export function signal(deps: Deps, id: string, name: string, value: Json, question?: string): Promise<Task> {
+/**
+ * Stores an answer or event, however early it came; a task that waits for it goes on. `of`: the question that is answered;
+ * `ifAsked`: only if the task waits for it now, so that a mistyped name is no answer.
+ */
+export function signal(
+  deps: Deps,
+  id: string,
+  name: string,
+  value: Json,
+  of: { readonly question?: string; readonly ifAsked?: boolean } = {},
+): Promise<Task> {
   return operate(deps, id, (task, mark) => {
-    checkQuestion(task, question);
+    checkQuestion(task, of.question);
     if (isFinal(task))
       throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: it waits for nothing`);
     if (task.signals.length >= MOST_SIGNALS)
@@ -33,9 +43,11 @@ export function signal(deps: Deps, id: string, name: string, value: Json, questi
         `Task ${id} has ${task.signals.length} signals; more are not kept`,
       );
     const isRepeat = isRepeated(task, name, value, mark.now);
+    if (of.ifAsked && !isRepeat && !isAsked(task, name))
+      throw new PawlError("signal_unasked", `Task ${id} ${waitsText(task)}, and not for ${signalText(name)}`);
     const told = isRepeat ? task : apply(task, { type: "signal", name, value }, mark);
     checkRoom(deps, told);
-    if (told.state !== "waiting" || !told.waitingFor.includes(name)) return told;
+    if (!isAsked(told, name)) return told;
     return apply(told, { type: "wake", queue: streamName(queueOf(deps, told)), note: name }, mark);
   });
 }
@@ -43,7 +55,7 @@ export function signal(deps: Deps, id: string, name: string, value: Json, questi
 /** What it takes must leave room for the result, or work that was paid for could not be recorded. */
 function checkRoom({ settings }: Deps, told: Task): void {
   const room = DOCUMENT_LIMIT - settings.resultLimit - DOCUMENT_OVERHEAD;
-  if (byteLength(JSON.stringify(told)) <= room) return;
+  if (byteLength(JSON.stringify(bare(told))) <= room) return;
   throw new PawlError(
     "signal_refused",
     `Task ${told.id}: with this its document would leave no room for its result`,
@@ -60,9 +72,9 @@ function checkQuestion(task: Task, question: string | undefined): void {
 const SAME_ANSWER = 300_000;
 
 function isRepeated(task: Task, name: string, value: Json, now: number): boolean {
-  const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
   const last = task.signals.findLast((one) => one.name === name);
-  if (!last || isAsked) return false;
+  // What was said before a redrive was said of what failed then.
+  if (!last || isAsked(task, name) || last.at < (task.redriven?.at ?? 0)) return false;
   // A child's word is a hint, and as good once as often.
   if (name.startsWith("child:")) return true;
   const isApproval = name.startsWith("approval:");
@@ -162,9 +174,27 @@ async function leaveQueue(deps: Deps, before: Task, task: Task): Promise<void> {
   });
 }
 
-/** A dead letter is tried again: on its journal, or from scratch, when all that it did is done again. */
-export function redrive(deps: Deps, id: string, fromScratch: boolean, question?: string): Promise<Task> {
-  return operate(deps, id, (task, mark) => {
+/** How a dead letter is tried again, if not on its journal as it is. */
+export interface Redrive {
+  /** All that it did is done again. */
+  readonly fromScratch?: boolean;
+  /** The entry of its journal from which on all but effects is done again, such as "draft#1". */
+  readonly from?: string;
+  /** Only if this is still what its people were asked. */
+  readonly question?: string;
+}
+
+/**
+ * A dead letter is tried again. One write: the next holder reads in the document what it has to forget of the journal,
+ * and writes that there before it starts the handler.
+ */
+export async function redrive(deps: Deps, id: string, how: Redrive = {}): Promise<Task> {
+  const { fromScratch = false, from, question } = how;
+  if (fromScratch && from !== undefined)
+    throw new PawlError("redrive_refused", "From scratch, and from an entry of its journal: choose one");
+  const patient = whilePatient(deps, `Task ${id}`);
+  const journal = from === undefined ? undefined : await readJournal(deps, id, patient);
+  const change = (task: Task, mark: Mark): Task => {
     checkQuestion(task, question);
     if (task.state !== "failed")
       throw new PawlError("illegal_transition", `Task ${id} is ${task.state}: only what failed is redriven`);
@@ -173,8 +203,13 @@ export function redrive(deps: Deps, id: string, fromScratch: boolean, question?:
         "redrive_refused",
         `Task ${id} is a message that could not be read as a task: there is nothing to run`,
       );
-    return apply(task, { type: "redrive", queue: streamName(queueOf(deps, task)), fromScratch }, mark);
-  });
+    const isOwn = journal?.head.born === task.createdAt && journal.head.epoch === task.epoch;
+    const entries = isOwn ? journal.entries : [];
+    const chosen = from !== undefined && { from: chosenEntry(entries, id, from), note: `from ${from}` };
+    const queue = streamName(queueOf(deps, task));
+    return apply(task, { type: "redrive", queue, fromScratch, ...chosen }, mark);
+  };
+  return operate(deps, id, change, patient);
 }
 
 /** One change by a person or another task; where it dispatches, the message follows. Undefined where it wants none. */

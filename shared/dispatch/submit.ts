@@ -1,6 +1,7 @@
 import { messageOf, PawlError } from "../errors/errors.ts";
 import { type Deps, mark, uniqueToken } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
+import { admit } from "../quota/admit.ts";
 import { create, update } from "../retry/guarded-write.ts";
 import { whilePatient } from "../retry/patience.ts";
 import { scheduled, submitted } from "../task/create.ts";
@@ -45,7 +46,7 @@ export interface Submitted {
 export async function submit(deps: Deps, submission: Submission): Promise<Submitted> {
   const agent = checkAgentName(submission.agent);
   const id = checkTaskId(submission.id ?? uniqueToken());
-  checkInputSize(submission.input, deps.settings.inputLimit);
+  const bytes = checkInputSize(submission.input, deps.settings.inputLimit);
   const { orderingKey, parent, input, msgId, at: dueAt } = submission;
   const meta = msgId === undefined ? submission.meta : { ...submission.meta, msgId };
   if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
@@ -67,6 +68,8 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
     ...(parent !== undefined && { parent }),
     ...(meta !== undefined && { meta: metaOf(meta) }),
   };
+  // Before anything is stored: what is refused here leaves nothing, and what was accepted is refused by nobody.
+  await admit(deps, { id, agent, owner: meta?.owner, queue, bytes, isChild: parent !== undefined });
   const inputHash = await hashInput(input);
   const envelope = { id, agent, lane, ...key, input, inputHash, at: now, stamp, by };
   const isLater = dueAt !== undefined && dueAt > now;

@@ -7,14 +7,16 @@ export const authorErrors = {
     status: 500,
     exitCode: 1,
     meaning: "A person rejected what the task asked approval for.",
-    remedy: "Nothing, if that was meant. A handler may catch it and do something else.",
+    remedy:
+      "Nothing, if that was meant; else `pawl dlq redrive` asks for the approval again. A handler may catch it and do something else.",
   },
   approval_timeout: {
     disposition: "fail",
     status: 500,
     exitCode: 1,
     meaning: "Nobody answered an approval before its timeout.",
-    remedy: "Give it a longer timeout, or catch it in the handler and do something else.",
+    remedy:
+      "`pawl dlq redrive` asks again, with a new deadline. Give it a longer timeout, or catch it in the handler and do something else.",
   },
   attempts_exhausted: {
     disposition: "fail",
@@ -50,7 +52,8 @@ export const authorErrors = {
     status: 500,
     exitCode: 1,
     meaning: "A child task whose result a handler waited for failed, or was cancelled.",
-    remedy: "Read the child with `pawl status`. A handler may catch it and do something else.",
+    remedy:
+      "Read the child with `pawl status`, and redrive it; then `pawl dlq redrive` the parent, which looks at the child again. A handler may catch it and do something else.",
   },
   effect_in_doubt: {
     disposition: "fail",
@@ -158,6 +161,14 @@ export const authorErrors = {
     exitCode: 1,
     meaning: "The task already has the largest number of signals that its document keeps.",
     remedy: "Send events to a task that consumes them, or fewer of them.",
+  },
+  signal_unasked: {
+    disposition: "fail",
+    status: 409,
+    exitCode: 1,
+    meaning: "The task does not wait for an approval or event of this name.",
+    remedy:
+      'Correct the name. To have it kept for a wait that is still to come, say so: `--early`, or `"early": true`.',
   },
   step_too_large: {
     disposition: "fail",

@@ -19,7 +19,7 @@ export class PawlError extends Error {
   }
 }
 
-/** Thrown by a handler when trying again would not help. */
+/** Thrown by a handler when trying again would not help: the task is a dead letter at once. In an effect it says that nothing happened. */
 export class Fatal extends PawlError {
   override readonly name = "Fatal";
   constructor(message: string, options?: ErrorOptions) {
@@ -27,13 +27,37 @@ export class Fatal extends PawlError {
   }
 }
 
-/** Thrown by a handler that knows when trying again makes sense: "30s" from now, or a number of milliseconds. */
+/**
+ * Thrown by a handler that knows when trying again makes sense: "30s" from now, or a number of milliseconds. It spends an
+ * attempt, as every failure does, also for a 429: else nothing would end a task whose receiver refuses it for ever, and nobody
+ * would be told. What succeeded is in the journal, so another attempt costs little: raise `limits.attempts`, or let a step
+ * return that it was refused and `sleep` before the next one, which spends none. Models' own 429s are waited for inside their
+ * turn, up to a minute each, and spend none. In an effect it says that nothing happened. In a step, or a tool that only reads,
+ * nothing is stored, and a model is not told: the handler fails with it, and the next attempt runs that step again, on the
+ * turns that are kept.
+ */
 export class Retry extends PawlError {
   override readonly name = "Retry";
+  /** In milliseconds. */
   readonly after: number;
   constructor(message: string, after: number | string, options?: ErrorOptions) {
     super("handler_failed", message, options);
     this.after = typeof after === "number" ? after : (parseDuration(after) ?? Number.NaN);
+  }
+}
+
+/** What was refused before anything was stored, and may be repeated after some time. */
+export class NotNow extends PawlError {
+  override readonly name = "NotNow";
+  /** Seconds until it may be taken. */
+  readonly after: number;
+  constructor(
+    code: "quota_exceeded" | "store_full" | "queue_full" | "too_many_requests",
+    message: string,
+    after: number,
+  ) {
+    super(code, message);
+    this.after = after;
   }
 }
 

@@ -36,7 +36,8 @@ export const errorKinds = {
     status: 500,
     exitCode: 1,
     meaning: "An agent function's bundle for Workers is over its size limit: a large bundle starts slowly.",
-    remedy: "Import less in the agent: the message names what takes most.",
+    remedy:
+      'Import less in the agent: the message names what takes most. Or raise the limit in package.json: `"pawl": { "bundleLimitKiB": 1024 }`.',
   },
   crash_loop: {
     disposition: "fail",
@@ -103,12 +104,23 @@ export const errorKinds = {
     meaning: "The task no longer asks the question that was answered: somebody else answered first.",
     remedy: "Look at the task again, and answer what it asks now.",
   },
+  quota_exceeded: {
+    disposition: "retry",
+    status: 429,
+    exitCode: 1,
+    meaning:
+      "The owner, or the agent, of a task that was submitted has taken all that its quota allows. Nothing of the submit was stored. A parent whose child is refused so waits, and submits it again.",
+    remedy:
+      "Submit it again after the time that the message, and a Retry-After header, say. `pawl quota ls` shows what is used of what; `pawl quota set` allows more.",
+  },
   redrive_refused: {
     disposition: "fail",
     status: 409,
     exitCode: 1,
-    meaning: "This dead letter is a message that is not a task, so it can't be redriven.",
-    remedy: "Read its bytes with `pawl status --json`, and submit the work anew.",
+    meaning:
+      "This dead letter can't be redriven so: it is a message that is not a task, or its journal has no such entry to begin from.",
+    remedy:
+      "Of a message, read the bytes with `pawl status --json`, and submit the work anew. Of a journal, choose one of the entries that the message names.",
   },
   scope_missing: {
     disposition: "fail",
@@ -116,6 +128,13 @@ export const errorKinds = {
     exitCode: 1,
     meaning: "An API token lacks the scope that a request needs.",
     remedy: "Use a token with it: `pawl token create --scope submit,read,operate`.",
+  },
+  secret_missing: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 2,
+    meaning: "A secret that the agent declares is not set where it runs. No task was claimed.",
+    remedy: "Set it (docs/author.md#secrets): its tasks wait meanwhile, and lose no attempt.",
   },
   setting_invalid: {
     disposition: "fail",

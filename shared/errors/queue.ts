@@ -66,9 +66,10 @@ export const queueErrors = {
     disposition: "retry",
     status: 503,
     exitCode: 1,
-    meaning: "The queue's storage is full, so the message was refused.",
+    meaning:
+      "The queue is full, or so nearly that what is left is kept for tasks that were accepted before: a submit was refused, or a message was.",
     remedy:
-      "The task is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
+      "A submit that was refused can be repeated; a task that was accepted is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
   },
   queue_missing: {
     disposition: "retry",

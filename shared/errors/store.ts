@@ -2,6 +2,15 @@ import type { ErrorKind } from "./kind.ts";
 
 /** What comes of the store, and of what it keeps: documents, journals, reports. */
 export const storeErrors = {
+  audit_unreadable: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning:
+      "The record that holds the newest page of the audit trail is no page of Pawl's, so nothing that people ask for can be written down, and nothing of it is done.",
+    remedy:
+      "Find out who wrote it. Restore the record `audit` from a backup; or, once you have kept a copy of it and of the texts `audit-…`, remove it, and a new trail begins.",
+  },
   document_altered: {
     disposition: "fail",
     status: 500,
@@ -72,6 +81,15 @@ export const storeErrors = {
       "A task's document is sealed with a key that this function's PAWL_SEAL_KEY does not have: one of the two has the wrong keys, or somebody made the document up. Its message is put back for a function that has the key, twenty times at most; then it is kept as a dead letter of its own, and the document stays as it is.",
     remedy:
       "Give all functions the same PAWL_SEAL_KEY. To change it, first add the new key after the old one everywhere, then put it first everywhere. If no function has the key: `pawl accept <id>` seals the document anew, once you know that it is right.",
+  },
+  store_full: {
+    disposition: "retry",
+    status: 503,
+    exitCode: 1,
+    meaning:
+      "The store is so nearly full that what is left is kept for tasks that were accepted before: a submit was refused, and nothing of it was stored.",
+    remedy:
+      "Raise the bucket's limit (`nats stream edit KV_<namespace>-tasks --max-bytes=…`), or have finished tasks removed sooner (PAWL_RETENTION). Then submit it again.",
   },
   store_refused: {
     disposition: "fail",

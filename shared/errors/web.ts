@@ -23,11 +23,26 @@ export const webErrors = {
     meaning: "There is nothing at the address of a request.",
     remedy: "Check it against GET /v1/openapi.json.",
   },
+  request_cut_off: {
+    disposition: "fail",
+    status: 400,
+    exitCode: 1,
+    meaning: "A caller hung up before the body of its request had come whole.",
+    remedy: "Send it again.",
+  },
+  token_expired: {
+    disposition: "fail",
+    status: 401,
+    exitCode: 1,
+    meaning: "The time of a token is over. Only who holds it is told so.",
+    remedy: "`pawl token create` makes another.",
+  },
   too_many_requests: {
     disposition: "retry",
     status: 429,
     exitCode: 1,
-    meaning: "A token made more requests in a minute than PAWL_RATE_LIMIT allows.",
+    meaning:
+      "A token asked for more in a minute than PAWL_RATE_LIMIT allows: large bodies and long lists cost more than one request.",
     remedy: "Wait as long as the Retry-After header says.",
   },
   unauthorised: {
@@ -41,7 +56,7 @@ export const webErrors = {
     disposition: "retry",
     status: 503,
     exitCode: 1,
-    meaning: "NATS or the store did not answer the API.",
-    remedy: "See the function's log for which of them, and why.",
+    meaning: "NATS or the store did not answer the API, or took no write.",
+    remedy: "See the function's log for which of them, and why; or ask GET /health with a token.",
   },
 } as const satisfies Record<string, ErrorKind>;

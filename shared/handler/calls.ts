@@ -1,9 +1,11 @@
 import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
+import { known } from "../journal/entries.ts";
 import { trail } from "../journal/trail.ts";
 import { inside, isAwaitedAlone, isInside } from "./awaits.ts";
 import { childrenOf } from "./child.ts";
 import { effectOf } from "./effect.ts";
+import { hearing } from "./heard.ts";
 import { llmOf } from "./llm.ts";
 import type { Scene } from "./scene.ts";
 import { stepOf } from "./step.ts";
@@ -43,7 +45,12 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
   readonly suspended: Promise<Suspension>;
   /** The handler is over: nothing more may begin. A promise of when what it left under way is over too, if anything is. */
   close(): Promise<void> | undefined;
+  /** The answers that a handler which threw this failed on: where in the journal their calls begin. */
+  failedOn(thrown: unknown): number[];
 }
+
+/** More are not remembered: as many signals a document keeps. */
+const MOST_FAILED_ON = 1_000;
 
 export function callsOf(given: Given): Calls {
   const { agent, journal, signal } = given;
@@ -51,6 +58,7 @@ export function callsOf(given: Given): Calls {
   const path = trail(journal.listed(), versions, isAwaitedAlone);
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
   const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
+  const heard = hearing();
   const parked: Suspension[] = [];
   let isAlone = true;
   let underWay = 0;
@@ -71,6 +79,7 @@ export function callsOf(given: Given): Calls {
 
   const scene: Scene = {
     ...given,
+    heard,
     through: async (kind, name, go, how) => {
       if (mode === "closed")
         throw new PawlError("call_invalid", `${kind} ${name} was called after the handler ended: await it`);
@@ -82,6 +91,7 @@ export function callsOf(given: Given): Calls {
       if (mode === "suspended") return forEver();
       signal.throwIfAborted();
       const call = path.enter(kind, name, how);
+      heard.began(call.alone);
       underWay++;
       try {
         return await go(call);
@@ -116,6 +126,12 @@ export function callsOf(given: Given): Calls {
     close: () => {
       if (mode === "open") mode = "closed";
       return underWay === 0 ? undefined : quiet;
+    },
+    failedOn: (thrown) => {
+      const keys = heard.failedOn(thrown);
+      if (keys.length === 0) return [];
+      const calls = known(journal.listed());
+      return keys.flatMap((key) => calls.get(key)?.since ?? []).slice(0, MOST_FAILED_ON);
     },
   };
 }

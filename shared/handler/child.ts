@@ -1,6 +1,7 @@
-import type { AgentContext, Child } from "../agent.ts";
+import type { Agent, AgentContext } from "../agent.ts";
 import { submit } from "../dispatch/submit.ts";
-import { PawlError } from "../errors/errors.ts";
+import { NotNow, PawlError } from "../errors/errors.ts";
+import { acceptedInput } from "../input.ts";
 import { readThrough } from "../retry/guarded-write.ts";
 import type { Task } from "../task/document.ts";
 import { childSignal } from "../task/signals.ts";
@@ -20,17 +21,24 @@ const LATEST_LOOK = 6 * 3_600_000;
  * one task. The child's document says what became of it; the signal only wakes the parent.
  */
 export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
-  const { task, journal, deps, guard, through, park } = scene;
+  const { task, journal, deps, guard, heard, through, park } = scene;
 
   const ended = async (name: string, id: string): Promise<Json> =>
     through("wait", `${name}/result`, async ({ key, at, alone, known }) => {
-      if (known?.state === "done") return outcome(id, (await journal.read(known.kept)) as unknown as Ended);
+      const outcome = (end: Ended): Json => {
+        if ("result" in end) return end.result;
+        const why = `Child task ${id} ended without a result: ${end.code}: ${end.message}`;
+        const error = new PawlError("child_failed", why);
+        heard.failed(key, error);
+        throw error;
+      };
+      if (known?.state === "done") return outcome((await journal.read(known.kept)) as unknown as Ended);
       if (!known) await journal.append({ kind: "intent", of: "wait", key, at, alone });
       const child = (await readThrough(deps, id, guard))?.task;
       if (!child || isFinal(child)) {
         const value = endOf(child);
         await journal.append({ kind: "receipt", key, value: value as unknown as Json });
-        return outcome(id, value);
+        return outcome(value);
       }
       const now = deps.clock.now();
       const waited = now - (known?.begun ?? now);
@@ -38,7 +46,12 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
       return park({ kind: "wait", waitingFor: [childSignal(id)], known: task.signals.length, dueAt });
     });
 
-  return async (agent, input, { key }) => {
+  const submitChild = async (
+    given: string | Readonly<Record<string, Agent>>,
+    input: unknown,
+    key: unknown,
+  ) => {
+    const { agent, definition } = agentOf(given);
     if (typeof key !== "string" || key === "")
       throw wrongCall("submit", agent, "{ key }, a text that names the child");
     const name = `submit ${agent} ${key}`.slice(0, 120);
@@ -50,13 +63,43 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
       const childId = `c-${(await sha256(`${task.id}/${task.createdAt}/${task.epoch}/${agent}/${key}`)).slice(0, 40)}`;
       // As its message will have it: a property that is undefined is none, and the child is known by a hash of the rest.
       const plain = plainJson(input, `The input of child ${key}`, "input_invalid") as JsonObject;
-      await submit(deps, { agent, lanes, input: plain, id: childId, parent: task.id });
-      await journal.append({ kind: "step", key: call.key, at: call.at, alone: call.alone, value: childId });
+      const accepted = definition && (await acceptedInput(definition, plain));
+      if (accepted && "problem" in accepted)
+        throw new PawlError("input_invalid", `submit ${agent} ${key}: ${accepted.problem.message}`);
+      // Whoever may see a task may see what it starts.
+      const owner = task.meta?.owner;
+      const meta = owner === undefined ? {} : { meta: { owner } };
+      const begun = deps.clock.monotonic();
+      try {
+        await submit(deps, { agent, lanes, input: plain, id: childId, parent: task.id, ...meta });
+      } catch (error) {
+        // Refused before anything was stored: the parent has done nothing wrong, and spends no attempt on it.
+        if (!(error instanceof NotNow)) throw error;
+        deps.log("warn", "child.refused", { task: task.id, child: childId, reason: error.message });
+        return park({ kind: "sleep", dueAt: deps.clock.now() + Math.min(error.after * 1_000, LATEST_LOOK) });
+      }
+      const took = Math.round(deps.clock.monotonic() - begun);
+      const { key: name, at, alone } = call;
+      await journal.append({ kind: "step", key: name, at, alone, took, value: childId });
       return childId;
     });
-    const child: Child = { id, result: () => ended(name, id) };
-    return child;
+    return { id, result: () => ended(name, id) };
   };
+  // What a child of a typed agent returns, the agent's own type says.
+  return ((agent, input, options) =>
+    submitChild(agent, input, options?.key)) as AgentContext<unknown>["submit"];
+}
+
+/** By its name, or by its module under its name: `{ digest }`. */
+function agentOf(given: string | Readonly<Record<string, Agent>>): { agent: string; definition?: Agent } {
+  if (typeof given === "string") return { agent: given };
+  const [[agent, definition] = ["", undefined], ...more] = Object.entries(given ?? {});
+  if (definition?.kind === "pawl.agent" && more.length === 0) return { agent, definition };
+  throw wrongCall(
+    "submit",
+    Object.keys(given ?? {}),
+    'an agent\'s name, or its module under its name: { "digest": digest }',
+  );
 }
 
 type Ended = { readonly result: Json } | { readonly code: string; readonly message: string };
@@ -68,9 +111,4 @@ function endOf(child: Task | undefined): Ended {
     code: child ? "cancelled" : "task_unknown",
     message: child ? "It was cancelled" : "Its document is gone",
   };
-}
-
-function outcome(id: string, end: Ended): Json {
-  if ("result" in end) return end.result;
-  throw new PawlError("child_failed", `Child task ${id} ended without a result: ${end.code}: ${end.message}`);
 }

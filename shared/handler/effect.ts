@@ -1,19 +1,30 @@
 import type { AgentContext, Effect } from "../agent.ts";
-import { Fatal, messageOf, Retry } from "../errors/errors.ts";
+import { Fatal, Retry } from "../errors/errors.ts";
+import type { Asked } from "../journal/asked.ts";
 import { resolutionName } from "../journal/entries.ts";
 import type { Call } from "../journal/trail.ts";
 import type { Running } from "../task/document.ts";
 import { type JsonObject, sha256 } from "../values/json.ts";
 import { disown } from "./disowned.ts";
-import { type Scene, wrongCall } from "./scene.ts";
+import { type Scene, said, wrongCall } from "./scene.ts";
 
 /**
  * Dead before the intent is listed: nothing was begun. From then until the receipt is listed, the next execution finds
  * the effect open, and only `verify`, a receiver that honours the key, or a person closes it.
  */
-export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["effect"] {
+export function effectOf(scene: Scene): AgentContext<unknown>["effect"] {
+  return async (name, it) => (await runEffect(scene, name, it)) as never;
+}
+
+/** `asked`: what a conversation gives to a tool, of which the effect is a part. */
+export async function runEffect<T>(
+  scene: Scene,
+  name: string,
+  it: Effect<T>,
+  asked?: () => { asked?: Asked },
+): Promise<unknown> {
   const { task, journal, signal, deps, through, within, park } = scene;
-  const go = async (call: Call, { run, verify, honoursKey }: Effect<unknown>): Promise<unknown> => {
+  const go = async (call: Call, { run, verify, honoursKey }: Effect<T>): Promise<unknown> => {
     const { key, at, alone, known } = call;
     const happened = async (receipt: unknown) => {
       const { kept, value } = await journal.keep(receipt, `The receipt of effect ${key}`);
@@ -33,10 +44,11 @@ export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["
     }
     signal.throwIfAborted();
     const ended = (kind: "undone" | "unsure", error: unknown) =>
-      journal.append({ kind, key, why: messageOf(error).slice(0, 500) });
+      journal.append({ kind, key, why: said(deps, error).slice(0, 500) });
     let isSaid = false;
     try {
-      await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });
+      const given = known ? {} : asked?.();
+      await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence, ...given });
       if (signal.aborted) {
         await ended("undone", "aborted before it began");
         isSaid = true;
@@ -57,10 +69,8 @@ export function effectOf(scene: Scene, inner?: "inner"): AgentContext<unknown>["
     }
     return happened(receipt);
   };
-  return async (name, it) => {
-    if (typeof it?.run !== "function") throw wrongCall("effect", name, "{ run, verify }, run a function");
-    return (await through("effect", name, (call) => go(call, it), { inner: inner !== undefined })) as never;
-  };
+  if (typeof it?.run !== "function") throw wrongCall("effect", name, "{ run, verify }, run a function");
+  return through("effect", name, (call) => go(call, it), { inner: asked !== undefined });
 }
 
 /** The same on every try and every runner. Safe in a header, whatever the effect is called. */

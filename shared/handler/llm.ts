@@ -1,14 +1,15 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { AgentContext, LlmAnswer, LlmRequest, Tool } from "../agent.ts";
-import { Fatal, isPawlError, messageOf, PawlError, Retry, ToolError } from "../errors/errors.ts";
+import type { AgentContext, Effect, LlmAnswer, LlmRequest, Tool } from "../agent.ts";
+import { Fatal, isPawlError, PawlError, Retry, ToolError } from "../errors/errors.ts";
+import { askedOf, promptText } from "../journal/asked.ts";
 import { type Cost, NO_COST, plus } from "../journal/cost.ts";
 import { costOf, priceOf } from "../journal/prices.ts";
 import type { Turn, TurnRequest } from "../ports/model.ts";
 import type { Json, JsonObject } from "../values/json.ts";
-import { effectOf } from "./effect.ts";
+import { runEffect } from "./effect.ts";
 import { turnsOf } from "./model-turn.ts";
-import { type Scene, wrongCall } from "./scene.ts";
-import { stepOf } from "./step.ts";
+import { type Scene, said, wrongCall } from "./scene.ts";
+import { runStep } from "./step.ts";
 
 const DEFAULT_MAX_TOKENS = 8_192;
 const DEFAULT_MAX_TURNS = 25;
@@ -21,9 +22,10 @@ type Verbs = AgentContext<unknown>;
  */
 export function llmOf(scene: Scene): Verbs["llm"] {
   const turn = turnsOf(scene);
-  const inner = { step: stepOf(scene, "inner"), effect: effectOf(scene, "inner") };
+  const { keepPrompts: keepsAny } = scene.deps.settings;
+  const { redact = (text) => text } = scene.deps;
 
-  const useTool = async (name: string, use: JsonObject, tools: readonly Tool[]): Promise<JsonObject> => {
+  const useTool = async (name: string, use: JsonObject, tools: readonly Tool[], keeps: boolean) => {
     const reply = (content: Json, isError = false): JsonObject => ({
       type: "tool_result",
       tool_use_id: use.id ?? "",
@@ -40,25 +42,27 @@ export function llmOf(scene: Scene): Verbs["llm"] {
       } catch (error) {
         // The model may make something of it; everything else is the task's to deal with.
         if (error instanceof ToolError || (tool.readOnly && isOrdinary(error, scene.signal)))
-          return { error: messageOf(error).slice(0, 4_000) };
+          return { error: said(scene.deps, error).slice(0, 4_000) };
         throw error;
       }
     };
     // By the id that the stored turn has for it: the same on every run, whatever runs beside it.
     const callName = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-").slice(0, 128);
     const { verify, honoursKey } = tool;
-    const done = tool.readOnly
-      ? await inner.step(callName, () => told(() => tool.run(input.value, "")))
-      : await inner.effect<JsonObject>(callName, {
-          run: (key) => told(() => tool.run(input.value, key)),
-          ...(verify && {
-            verify: async (key: string) => {
-              const found = await verify(input.value, key);
-              return found === undefined ? undefined : { value: found as Json };
-            },
-          }),
-          ...(honoursKey !== undefined && { honoursKey }),
-        });
+    const asked = () => askedOf(redact(JSON.stringify(use.input ?? null)), keeps);
+    const effect: Effect<JsonObject> = {
+      run: (key) => told(() => tool.run(input.value, key)),
+      ...(verify && {
+        verify: async (key: string) => {
+          const found = await verify(input.value, key);
+          return found === undefined ? undefined : { value: found as Json };
+        },
+      }),
+      ...(honoursKey !== undefined && { honoursKey }),
+    };
+    const done = (await (tool.readOnly
+      ? runStep(scene, callName, () => told(() => tool.run(input.value, "")), asked)
+      : runEffect(scene, callName, effect, asked))) as JsonObject;
     return "error" in done ? reply(done.error as string, true) : reply(done.value as Json);
   };
 
@@ -69,18 +73,32 @@ export function llmOf(scene: Scene): Verbs["llm"] {
     const name = ordinal === 1 ? given : `${given} (${ordinal})`;
     const { tools = [], maxTurns = DEFAULT_MAX_TURNS, onMaxTokens = "fail" } = request ?? {};
     const messages: Json[] = firstMessages(name, request);
+    const keeps = keepsAny && request.keepPrompts !== false;
+    let heard = 0;
     let cost = NO_COST;
     for (let turns = 0; turns < maxTurns; turns++) {
       // The first stands for the whole in the handler's order; the rest are parts of it.
       const first = turns === 0 ? ordinal : undefined;
-      const answer = await turn(`${name}/turn ${turns + 1}`, asTurn(request, messages, tools), first);
+      const news = messages.slice(heard);
+      const asked = () => askedOf(redact(promptText(turns === 0 ? request.system : undefined, news)), keeps);
+      const { turn: answer, key } = await turn(
+        `${name}/turn ${turns + 1}`,
+        asTurn(request, messages, tools),
+        first,
+        asked,
+      );
+      const failed = (code: "model_truncated" | "model_refusal" | "model_context", message: string) => {
+        const error = new PawlError(code, `${name}: ${message}`);
+        scene.heard.failed(key, error);
+        return error;
+      };
       cost = plus(cost, costOf(answer.usage, priceOf(request.model, scene.deps.settings.prices)));
-      messages.push({ role: "assistant", content: answer.content as Json });
+      heard = messages.push({ role: "assistant", content: answer.content as Json });
       switch (answer.stopReason) {
         case "tool_use": {
           const uses = answer.content.filter((block) => block.type === "tool_use");
           // In the order in which the model asked, so that ordinals are the same on every run.
-          const ended = await Promise.allSettled(uses.map((use) => useTool(name, use, tools)));
+          const ended = await Promise.allSettled(uses.map((use) => useTool(name, use, tools, keeps)));
           // A tool that fails does not cut the others off: what they did is stored first.
           const failed = ended.find((one) => one.status === "rejected");
           if (failed) throw failed.reason;
@@ -93,20 +111,17 @@ export function llmOf(scene: Scene): Verbs["llm"] {
           break;
         case "max_tokens":
           if (onMaxTokens === "return") return answered(answer, messages, cost);
-          throw new PawlError(
+          throw failed(
             "model_truncated",
-            `${name}: the answer reached ${maxTokensOf(request)} tokens and is not whole`,
+            `the answer reached ${maxTokensOf(request)} tokens and is not whole`,
           );
         case "refusal":
-          throw new PawlError(
+          throw failed(
             "model_refusal",
-            `${name}: ${request.model} refused to answer. ${textOf(answer).slice(0, 500)}`,
+            `${request.model} refused to answer. ${textOf(answer).slice(0, 500)}`,
           );
         case "model_context_window_exceeded":
-          throw new PawlError(
-            "model_context",
-            `${name}: the conversation is longer than ${request.model} can hold`,
-          );
+          throw failed("model_context", `the conversation is longer than ${request.model} can hold`);
         default:
           return answered(answer, messages, cost);
       }

@@ -1,4 +1,5 @@
 import { messageOf, PawlError, Retry } from "../errors/errors.ts";
+import type { Asked } from "../journal/asked.ts";
 import { budgetOf } from "../journal/budget.ts";
 import { costOf, priceOf, worstCase } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
@@ -12,17 +13,24 @@ import type { Scene } from "./scene.ts";
 /** What is asked for beyond this frees the lane meanwhile. */
 const LONGEST_WAIT = 60_000;
 
+type Given = { asked?: Asked };
+
 /**
  * One turn of a model, paid once. Its intent says what was set aside: dead before the receipt, the next execution asks
  * again, and what the lost answer may have cost stays charged to the budget.
  */
 export function turnsOf(
   scene: Scene,
-): (name: string, request: TurnRequest, first: number | undefined) => Promise<Turn> {
+): (
+  name: string,
+  request: TurnRequest,
+  first: number | undefined,
+  asked: () => Given,
+) => Promise<{ turn: Turn; key: string }> {
   const { agent, journal, signal, deps, through, park } = scene;
   const book = budgetOf(journal.listed(), agent.limits.budgetUsd);
 
-  return async (name, request, first) => {
+  return async (name, request, first, asked) => {
     const model = modelOf(deps.model);
     const price = priceOf(request.model, deps.settings.prices);
     if (!price && agent.limits.budgetUsd !== undefined)
@@ -32,21 +40,22 @@ export function turnsOf(
       );
     const text = JSON.stringify(request);
     const most = worstCase(byteLength(text), request.max_tokens, text.includes('"cache_control"'), price);
-    const go = async ({ key, at, alone, known }: Call): Promise<Turn> => {
-      if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;
+    const go = async ({ key, at, alone, known }: Call): Promise<{ turn: Turn; key: string }> => {
+      if (known?.state === "done") return { turn: (await journal.read(known.kept)) as unknown as Turn, key };
       for (let failures = 1; ; failures++) {
         signal.throwIfAborted();
         const lacks = lacksForTurn(deps.invocation);
         if (lacks) return park({ kind: "handOff", ...lacks, ended: true });
         book.reserve(most);
-        await journal.append({ kind: "intent", of: "turn", key, at, alone, reserved: most });
+        const given = known || failures > 1 ? {} : asked();
+        await journal.append({ kind: "intent", of: "turn", key, at, alone, reserved: most, ...given });
         try {
           const turn = await model.turn(request, signal);
           const cost = costOf(turn.usage, price);
           const { kept } = await journal.keep(turn, `Model turn ${key}`);
           await journal.append({ kind: "receipt", key, cost, ...kept });
           book.charge(most, cost);
-          return turn;
+          return { turn, key };
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
           const why = messageOf(error).slice(0, 500);

@@ -20,9 +20,12 @@ interface Wanted {
 /** What ends a wait, as the journal keeps it. */
 type Answer = { readonly value: Json } | { readonly timedOut: true };
 
-/** Each deadline is fixed by the wait's first line in the journal, and each answer by its last: neither can change. */
+/**
+ * Each deadline is fixed by the wait's first line in the journal, and each answer by its last: neither can change, unless
+ * a redrive forgets the wait. An answer that was taken once is never taken again.
+ */
 export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "waitFor" | "approval"> {
-  const { task, journal, signal, deps, through, park } = scene;
+  const { task, journal, signal, deps, heard, through, park } = scene;
   const { clock } = deps;
   const consumed = new Set(
     journal
@@ -30,10 +33,15 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
       .flatMap((entry) => (entry.kind === "receipt" && entry.signal !== undefined ? [entry.signal] : [])),
   );
 
-  const answer = async ({ name, signal: signalName, timeout, summary }: Wanted): Promise<Answer> => {
+  const answer = async ({
+    name,
+    signal: signalName,
+    timeout,
+    summary,
+  }: Wanted): Promise<[Answer, string]> => {
     const ms = timeout === undefined ? undefined : duration("timeout", timeout);
     return through("wait", name, async ({ key, at, alone, known }) => {
-      if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Answer;
+      if (known?.state === "done") return [(await journal.read(known.kept)) as unknown as Answer, key];
       const until = known ? known.until : ms && clock.now() + ms;
       const deadline = until !== undefined && { until };
       if (!known) await journal.append({ kind: "intent", of: "wait", key, at, alone, ...deadline });
@@ -42,12 +50,12 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
         consumed.add(index);
         const value = { value: structuredClone(task.signals[index]?.value ?? null) };
         await journal.append({ kind: "receipt", key, signal: index, value });
-        return value;
+        return [value, key];
       }
       if (until !== undefined && clock.now() >= until) {
         const value = { timedOut: true } as const;
         await journal.append({ kind: "receipt", key, value });
-        return value;
+        return [value, key];
       }
       const asked = summary !== undefined && { summary: String(summary).slice(0, SUMMARY_KEPT) };
       const dueAt = until !== undefined && { dueAt: until };
@@ -69,17 +77,24 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
     },
     waitFor: async (event, options = {}) => {
       const { timeout } = options;
-      const found = await answer({ name: event, signal: event, ...(timeout !== undefined && { timeout }) });
+      const wanted = { name: event, signal: event, ...(timeout !== undefined && { timeout }) };
+      const [found, key] = await answer(wanted);
+      if ("timedOut" in found) heard.failed(key);
       return ("value" in found ? found.value : undefined) as never;
     },
     approval: async (name, options = {}) => {
-      const found = await answer({ name, signal: approvalSignal(name), ...options });
+      const [found, key] = await answer({ name, signal: approvalSignal(name), ...options });
+      const failed = (code: "approval_timeout" | "approval_rejected", message: string) => {
+        const error = new PawlError(code, message);
+        heard.failed(key, error);
+        return error;
+      };
       if ("timedOut" in found)
-        throw new PawlError("approval_timeout", `Nobody answered approval ${name} within ${options.timeout}`);
+        throw failed("approval_timeout", `Nobody answered approval ${name} within ${options.timeout}`);
       const { approved, by, note } = found.value as JsonObject;
       if (approved !== true) {
         const why = note ? `: ${String(note)}` : "";
-        throw new PawlError("approval_rejected", `Approval ${name} was rejected by ${String(by)}${why}`);
+        throw failed("approval_rejected", `Approval ${name} was rejected by ${String(by)}${why}`);
       }
       return { by: String(by), ...(note !== undefined && { note: String(note) }) };
     },

@@ -1,8 +1,12 @@
 /** What model turns took. Dollars by the price table that was in force. */
 export interface Cost {
+  /** How many were asked. */
   readonly turns: number;
+  /** What they read, cached or not. */
   readonly inputTokens: number;
+  /** What they wrote. */
   readonly outputTokens: number;
+  /** In dollars. */
   readonly usd: number;
 }
 
@@ -15,5 +19,16 @@ export function plus(a: Cost, b: Cost | undefined): Cost {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
+  };
+}
+
+/** Never less than nothing: dollars are sums of many small fractions. */
+export function minus(a: Cost, b: Cost | undefined): Cost {
+  if (!b) return a;
+  return {
+    turns: Math.max(0, a.turns - b.turns),
+    inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
+    outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
+    usd: Math.max(0, a.usd - b.usd),
   };
 }

@@ -1,7 +1,9 @@
 import { PawlError } from "../errors/errors.ts";
 import type { Millis, Seal, Task } from "../task/document.ts";
 import type { Json } from "../values/json.ts";
+import type { Asked } from "./asked.ts";
 import { type Cost, NO_COST, plus } from "./cost.ts";
+import type { Logs } from "./logs.ts";
 
 /** What an entry keeps: a small value in the entry, a large one in parts beside the journal. Neither: undefined. */
 export interface Kept {
@@ -29,7 +31,14 @@ export type Entry = Said & {
 };
 
 type Said =
-  | (Place & Kept & { readonly kind: "step" })
+  | (Place &
+      Kept & {
+        readonly kind: "step";
+        /** Milliseconds from its beginning to its end. */
+        readonly took?: number;
+        /** What a tool was given. */
+        readonly asked?: Asked;
+      })
   | (Place & {
       readonly kind: "intent";
       readonly of: Exclude<CallKind, "step">;
@@ -39,6 +48,8 @@ type Said =
       readonly until?: Millis;
       /** The most that a model turn may cost. */
       readonly reserved?: Cost;
+      /** What the model or a tool was given, with the first try. */
+      readonly asked?: Asked;
     })
   | (Kept & {
       readonly kind: "receipt";
@@ -48,7 +59,22 @@ type Said =
       /** What a model turn cost. */
       readonly cost?: Cost;
     })
-  | { readonly kind: "undone" | "unsure"; readonly key: string; readonly why: string };
+  | { readonly kind: "undone" | "unsure"; readonly key: string; readonly why: string }
+  | {
+      /** Calls before it are forgotten: whoever comes next makes them again. Effects never are. */
+      readonly kind: "redriven";
+      /** "redrive 5": no call's, which all end with an ordinal. */
+      readonly key: string;
+      /** The dispatch by which the task was redriven. */
+      readonly dispatch: number;
+      /** Calls that began at these entries, counted from 0, both ends included. */
+      readonly forgets: readonly Range[];
+      /** What the turns among them cost, which stays spent; and what the turns that are kept save this time. */
+      readonly forgotten: Cost;
+      readonly saved: Cost;
+    };
+
+export type Range = readonly [first: number, last: number];
 
 export type CallKind = "step" | "effect" | "turn" | "wait";
 
@@ -72,18 +98,24 @@ export interface Head {
   /** What its model turns cost so far, and what crashes, hand-offs and failures would have cost without the journal. */
   readonly spent: Cost;
   readonly saved: Cost;
+  /** Of what was spent, on turns that redrives have forgotten: no later execution saves it. None: nothing. */
+  readonly forgotten?: Cost;
+  /** The newest redrive that it knows of, by its dispatch. */
+  readonly redriven?: number;
   /** Names of parts: each ends with the hash of what it holds. */
   readonly pages: readonly string[];
   readonly recent: readonly Entry[];
+  /** What its handler has logged and its document does not have yet. */
+  readonly logs?: Logs;
   readonly seal?: Seal;
 }
 
 export function emptyHead(
-  task: { readonly id: string; readonly fence: number; readonly epoch: number; readonly createdAt: Millis },
+  task: Pick<Task, "id" | "fence" | "epoch" | "createdAt" | "redriven">,
   version: number,
   stamp: string,
 ): Head {
-  const { id: taskId, fence, epoch, createdAt: born } = task;
+  const { id: taskId, fence, epoch, createdAt: born, redriven } = task;
   return {
     v: 1,
     taskId,
@@ -97,6 +129,8 @@ export function emptyHead(
     saved: NO_COST,
     pages: [],
     recent: [],
+    // Nothing of it can be forgotten that was there before.
+    ...(redriven && { redriven: redriven.dispatch }),
   };
 }
 
@@ -140,37 +174,27 @@ export function extended(
       `Task ${head.taskId}'s journal would have ${count} entries; ${MOST_ENTRIES} is the most`,
     );
   }
-  const spent = added.reduce((sum, one) => (one.kind === "receipt" ? plus(sum, one.cost) : sum), head.spent);
+  const next = { ...added.reduce(counted, head), stamp, count };
   const recent = [...head.recent, ...added];
   const isFull = recent.length > RECENT_ENTRIES || JSON.stringify(recent).length > RECENT_CHARS;
-  if (!isFull || head.recent.length === 0) return { head: { ...head, stamp, count, spent, recent } };
-  return { page: head.recent, head: { ...head, stamp, count, spent, recent: added } };
+  if (!isFull || head.recent.length === 0) return { head: { ...next, recent } };
+  return { page: head.recent, head: { ...next, recent: added } };
 }
 
-/** Up to here a value is kept in its entry. */
-const INLINE_CHARS = 8_000;
-/** In UTF-16 units, of which none takes more than three bytes: a part stays below every store's megabyte. */
-const PART_CHARS = 300_000;
-
-export function isInline(text: string): boolean {
-  return text.length <= INLINE_CHARS;
-}
-
-export function splitText(text: string): string[] {
-  const parts: string[] = [];
-  for (let from = 0; from < text.length; ) {
-    let to = Math.min(from + PART_CHARS, text.length);
-    // Half of a surrogate pair is no text that a store could keep.
-    if (to < text.length && /[\ud800-\udbff]/.test(text[to - 1] as string)) to--;
-    parts.push(text.slice(from, to));
-    from = to;
-  }
-  return parts;
+/** What an entry adds to its journal's book. */
+function counted(head: Head, entry: Entry): Head {
+  if (entry.kind === "receipt") return { ...head, spent: plus(head.spent, entry.cost) };
+  if (entry.kind !== "redriven") return head;
+  const forgotten = plus(head.forgotten ?? NO_COST, entry.forgotten);
+  return { ...head, redriven: entry.dispatch, forgotten, saved: plus(head.saved, entry.saved) };
 }
 
 /** What the journal knows of a call. One whose last try was begun and never closed is "open". */
 export interface Known {
   readonly kind: CallKind;
+  /** Where it begins: the entry of its first try, counted from 0; and that of its newest. */
+  readonly since: number;
+  readonly newest: number;
   /** How often an effect was begun. */
   readonly tries: number;
   readonly place: Place;
@@ -187,10 +211,11 @@ export interface Known {
 /** Folds entries into what is known by key. */
 export function known(entries: readonly Entry[]): Map<string, Known> {
   const byKey = new Map<string, Known>();
-  for (const entry of entries) {
+  for (const [at, entry] of entries.entries()) {
+    const here = { since: byKey.get(entry.key)?.since ?? at, newest: at };
     switch (entry.kind) {
       case "step":
-        byKey.set(entry.key, { kind: "step", place: entry, tries: 1, state: "done", kept: entry });
+        byKey.set(entry.key, { ...here, kind: "step", place: entry, tries: 1, state: "done", kept: entry });
         break;
       case "intent": {
         const tries = (byKey.get(entry.key)?.tries ?? 0) + 1;
@@ -200,7 +225,7 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
           ...(begun !== undefined && { begun }),
           ...(fence !== undefined && { fence }),
         };
-        byKey.set(entry.key, { kind, place: entry, tries, state: "open", kept: {}, ...more });
+        byKey.set(entry.key, { ...here, kind, place: entry, tries, state: "open", kept: {}, ...more });
         break;
       }
       case "receipt":
@@ -218,11 +243,24 @@ export function known(entries: readonly Entry[]): Map<string, Known> {
         byKey.set(entry.key, { ...before, state, kept: isReceipt ? entry : {}, ...signal });
         break;
       }
+      case "redriven":
+        forget(byKey, entry.forgets);
+        break;
       default:
         entry satisfies never;
     }
   }
   return byKey;
+}
+
+/** Calls that are kept though others before them are forgotten may come at another place than before, or not at all. */
+function forget(byKey: Map<string, Known>, forgets: readonly Range[]): void {
+  const from = Math.min(...forgets.map(([first]) => first));
+  for (const [key, call] of byKey) {
+    const { since, place } = call;
+    if (forgets.some(([first, last]) => since >= first && since <= last)) byKey.delete(key);
+    else if (since > from) byKey.set(key, { ...call, place: { ...place, alone: false } });
+  }
 }
 
 /** What began and has no end that anyone knows of: the first effect that a person has yet to answer for. */

@@ -5,23 +5,24 @@ import { attempt, persist } from "../retry/guarded-write.ts";
 import type { Guard } from "../retry/guards.ts";
 import type { Running, Task } from "../task/document.ts";
 import { wasCutShort } from "../task/ends.ts";
-import { byteLength, type Json, parseJson, plainJson, sha256 } from "../values/json.ts";
-import { plus } from "./cost.ts";
+import { byteLength, type Json, parseJson, plainJson } from "../values/json.ts";
+import { minus, plus } from "./cost.ts";
 import {
   type Entry,
   emptyHead,
   extended,
   fitting,
   type Head,
-  isInline,
   type Kept,
   type Reached,
   reachedBy,
-  splitText,
 } from "./entries.ts";
+import { type Logbook, logbook } from "./logbook.ts";
+import { getPart, isInline, keepPart, partHashOf, splitText } from "./parts.ts";
+import { redrivenEntry } from "./redriven.ts";
 
 /** A task's journal in the hands of its holder. */
-export interface Journal {
+export interface Journal extends Pick<Logbook, "note" | "logs"> {
   /** The agent's version when the journal began. */
   readonly version: number;
   /** What was there when it was opened. */
@@ -60,6 +61,7 @@ export async function openJournal(
   const entries = opened ? await readEntries(deps, opened.head, guard) : [];
   let head = opened?.head ?? fresh;
   let revision = opened?.revision;
+  const book = logbook(task, opened?.head.logs, deps.clock);
 
   const pending: Entry[] = [];
   const added: Entry[] = [];
@@ -74,7 +76,7 @@ export async function openJournal(
     const pages = page
       ? [...next.pages, await keepPart(deps, id, "journal", JSON.stringify(page), guard)]
       : next.pages;
-    const listed = await putHead(deps, { ...next, pages }, revision, guard);
+    const listed = await putHead(deps, book.onHead({ ...next, pages }), revision, guard);
     revision = listed.revision;
     deps.bus.announce(task);
     head = listed.head;
@@ -83,7 +85,9 @@ export async function openJournal(
   };
   let lastFlush: Promise<void> = Promise.resolve();
 
-  return {
+  const journal: Journal = {
+    note: book.note,
+    logs: book.logs,
     version: head.version,
     entries,
     isUnwritten: () => isUnwritten && pending.length === 0,
@@ -122,6 +126,15 @@ export async function openJournal(
       return parseJson(texts.join(""), `A journaled value of task ${id}`, "journal_mismatch");
     },
   };
+  // Dead before it is listed, the next holder writes it: the document still says so, and the head does not.
+  if (task.redriven && opened && isToForget(task, opened.head))
+    await journal.append(redrivenEntry(entries, task.redriven, opened.head, wasCutShort(task)));
+  return journal;
+}
+
+/** Whether the task was redriven since, and its journal does not know yet what that forgets. */
+function isToForget({ redriven }: Running, head: Head): boolean {
+  return redriven !== undefined && head.redriven !== redriven.dispatch;
 }
 
 /** How far a task's journal has come: what tells a crash loop from slow progress, and what its holders paid. */
@@ -136,10 +149,11 @@ export async function journalReached(deps: Deps, task: Task, guard: Guard): Prom
   return reachedBy(task, found?.head);
 }
 
-/** For alerts: what a write has added to what its task has spent. */
-export function countSpent({ meter }: Deps, { agent, spent: before }: Task, { spent }: Reached): void {
+/** For alerts and quotas: what a write has added to what its task has spent. */
+export function countSpent({ meter }: Deps, { agent, meta, spent: before }: Task, { spent }: Reached): void {
   if (spent.turns === before.turns) return;
   meter.count("model_usd", { agent }, spent.usd - before.usd);
+  meter.spent?.({ agent, owner: meta?.owner }, spent.usd - before.usd);
   meter.count("model_tokens", { agent, kind: "input" }, spent.inputTokens - before.inputTokens);
   meter.count("model_tokens", { agent, kind: "output" }, spent.outputTokens - before.outputTokens);
 }
@@ -165,23 +179,26 @@ export async function checkValues(
     for (const name of parts) if (partHashOf(name) !== undefined) await getPart(deps, taskId, name, guard);
 }
 
-function reopened(head: Head, fresh: Head, isAgain: boolean): Head {
+function reopened(head: Head, fresh: Head, task: Running): Head {
   const { fence, stamp } = fresh;
   if (head.born !== fresh.born) return fresh;
   // From scratch: what was paid stays on the book, and nothing else is known any more.
-  if (head.epoch < fresh.epoch) return { ...fresh, spent: head.spent, saved: head.saved };
-  // What is there is about to be replayed. Whoever only waited would not have paid for it again in any case.
-  return { ...head, fence, stamp, saved: isAgain ? plus(head.saved, head.spent) : head.saved };
+  if (head.epoch < fresh.epoch)
+    return { ...fresh, spent: head.spent, saved: head.saved, ...(head.logs && { logs: head.logs }) };
+  // What is there is about to be replayed, but for what a redrive forgets: the entry that says so counts the rest. Whoever
+  // only waited would not have paid for it again in any case.
+  const isAgain = wasCutShort(task) && !isToForget(task, head);
+  const saved = isAgain ? plus(head.saved, minus(head.spent, head.forgotten)) : head.saved;
+  return { ...head, fence, stamp, saved };
 }
 
 async function takeOver(deps: Deps, task: Running, fresh: Head, guard: Guard): Promise<StoredHead> {
-  const isAgain = wasCutShort(task);
   for (;;) {
     const found = await persist(deps, fresh.taskId, guard, () => headToOpen(deps, fresh));
     if (found && found.head.born === fresh.born && found.head.fence > fresh.fence) throw stale(fresh);
     if (found?.head.stamp === fresh.stamp) return found;
     checkWhole(task, found?.head);
-    const head = found ? reopened(found.head, fresh, isAgain) : fresh;
+    const head = found ? reopened(found.head, fresh, task) : fresh;
     const result = await persist(deps, fresh.taskId, guard, () => deps.store.putHead(head, found?.revision));
     if (result.kind === "written") return storedAs(head, result);
   }
@@ -248,37 +265,4 @@ function stale({ taskId, fence }: Head): PawlError {
 /** As it is stored now: the next write of it names its seal. */
 function storedAs(head: Head, { revision, seal }: Extract<WriteResult, { kind: "written" }>): StoredHead {
   return { head: seal ? { ...head, seal } : head, revision };
-}
-
-/** Under a name that says what it holds: the head lists it, and its seal covers the name. */
-async function keepPart(
-  deps: Deps,
-  taskId: string,
-  kind: "journal" | "value",
-  text: string,
-  guard: Guard,
-): Promise<string> {
-  const name = `${kind}-${uniqueToken()}-${await partHash(text)}`;
-  await persist(deps, taskId, guard, () => deps.store.putPart(taskId, name, text));
-  return name;
-}
-
-async function getPart(deps: Deps, taskId: string, name: string, guard: Guard): Promise<string> {
-  const text = await persist(deps, taskId, guard, () => deps.store.getPart(taskId, name));
-  if (text === undefined)
-    throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
-  const hash = partHashOf(name);
-  if (hash !== undefined && hash !== (await partHash(text)))
-    throw new PawlError(
-      "journal_altered",
-      `Part ${name} of task ${taskId}'s journal does not hold what it was written with`,
-    );
-  return text;
-}
-
-const partHash = async (text: string) => (await sha256(text)).slice(0, 32);
-
-/** Parts that were written before there were seals have no hash in their name. */
-function partHashOf(name: string): string | undefined {
-  return /^(?:journal|value)-[0-9a-f-]{36}-([0-9a-f]{32})$/.exec(name)?.[1];
 }

@@ -8,6 +8,7 @@ export const counters = {
   deliveries: "Messages handled, by what became of them. `skipped` are acks of work that was done before.",
   redeliveries: "Deliveries of messages that had been delivered before.",
   takeovers: "Claims of tasks whose holder fell silent.",
+  submits_refused: "Submits that were refused, by why: store_full, queue_full, or a part of a quota.",
   requeued: "Tasks whose message was gone and was published anew.",
   webhooks: "Calls of the webhook, by how they ended.",
   store_reads: "Documents, queries, parts and texts asked of the store.",

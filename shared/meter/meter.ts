@@ -6,23 +6,27 @@ import type { TaskStore } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
+import { type CounterValues, plus, type SpentBy, spentName, withoutOldDays } from "./values.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
 const shardName = (shard: number) => `counts-${shard}`;
-
-type CounterValues = Record<string, number>;
 
 /**
  * Counts in memory, and adds them up in the store when flushed. A process that is killed takes its last counts with it:
  * they are for alerts. Without anything counted, nothing is written.
  */
 export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
-  let counts: CounterValues = {};
+  let counts: Record<string, number> = {};
+  const add = (name: string, by: number) => {
+    counts[name] = (counts[name] ?? 0) + by;
+  };
+  const addSpent = (by: SpentBy, whose: string, usd: number) => add(spentName(Date.now(), by, whose), usd);
   return {
-    count: (counter, labels, by = 1) => {
-      const name = series(`${counter}_total`, labels);
-      counts[name] = (counts[name] ?? 0) + by;
+    count: (counter, labels, by = 1) => add(series(`${counter}_total`, labels), by),
+    spent: ({ agent, owner }, usd) => {
+      addSpent("agent", agent, usd);
+      if (owner !== undefined) addSpent("owner", owner, usd);
     },
     flush: async () => {
       // What the store is asked while nothing happens is not worth a write.
@@ -33,12 +37,13 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
         for (let tries = 0; tries < policies.counters.tries; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
           const there = await store.getRecord(name);
-          const sum = plus(there ? (JSON.parse(there.text) as CounterValues) : {}, added);
+          const before = there ? (JSON.parse(there.text) as CounterValues) : {};
+          const sum = plus(withoutOldDays(before, Date.now()), added);
           const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
           if (written.kind === "written") return;
           await pause({ clock: systemClock }, "counters", tries + 1);
         }
-        counts = plus(added, counts);
+        counts = { ...plus(added, counts) };
       } catch (error) {
         // Not tried again at once: a write whose answer was lost would be counted twice.
         log("warn", "counts.lost", { reason: messageOf(error) });
@@ -53,6 +58,7 @@ const ASKED = {
   getMany: "read",
   due: "read",
   list: "read",
+  count: "read",
   position: "read",
   changes: "read",
   getHead: "read",
@@ -69,6 +75,7 @@ const ASKED = {
   putText: "write",
   removeTexts: "write",
   expire: "write",
+  usage: "read",
 } as const satisfies Record<Exclude<keyof TaskStore, "name" | "pageSize" | "close">, "read" | "write">;
 
 /** The same store, which counts what it is asked and how long that takes. */
@@ -86,7 +93,8 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
     };
   };
   const counted = Object.entries(ASKED)
-    .filter(([name]) => name !== "attest" || store.attest)
+    // Some methods only some stores have.
+    .filter(([name]) => store[name as keyof typeof ASKED])
     .map(([name, kind]) => [name, timed(name, kind)]);
   return { ...store, ...(Object.fromEntries(counted) as Partial<TaskStore>) };
 }
@@ -99,10 +107,4 @@ export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<C
     (sum, one) => (one ? plus(sum, JSON.parse(one.text) as CounterValues) : sum),
     {},
   );
-}
-
-function plus(a: CounterValues, b: CounterValues): CounterValues {
-  const sum = { ...a };
-  for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
-  return sum;
 }

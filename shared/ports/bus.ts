@@ -1,6 +1,7 @@
 import type { Millis } from "../task/document.ts";
 import type { Queue } from "../task/names.ts";
 import type { QueueFieldName } from "./queue-fields.ts";
+import type { Fill } from "./store.ts";
 
 export interface OutgoingMessage {
   readonly taskId: string;
@@ -128,6 +129,8 @@ export interface Bus {
   queues(): Promise<Queue[]>;
   state(queue: Queue): Promise<QueueState>;
   inspect(queue: Queue): Promise<QueueInfo>;
+  /** How full a queue is; undefined where it has no end, or is not there. Only where one may have an end. */
+  usage?(queue: Queue): Promise<Fill | undefined>;
   /** Up to `limit` messages that are there, from this sequence on, in order. Fewer where they are large; none at the end. */
   survivors(queue: Queue, from: number, limit: number): Promise<KeptMessage[]>;
   /** Deletes one message. Only for what is settled. */

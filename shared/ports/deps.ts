@@ -1,6 +1,8 @@
 import type { Settings } from "../settings/settings.ts";
 import type { Millis } from "../task/document.ts";
 import type { Mark } from "../task/events.ts";
+import type { Redact } from "../values/redact.ts";
+import { type Actor, sayActor } from "./actor.ts";
 import type { Bus } from "./bus.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "./log.ts";
@@ -27,6 +29,8 @@ export interface Deps {
   readonly settings: Settings;
   /** Who writes: in histories, and on running documents. */
   readonly runner: string;
+  /** On whose behalf: histories name them instead. None for what Pawl does of its own accord. */
+  readonly actor?: Actor;
   /** How many lanes an agent of this project has; undefined if there is none of that name. */
   readonly lanesOf?: (agent: string) => number | undefined;
   readonly meter: Meter;
@@ -37,6 +41,8 @@ export interface Deps {
   readonly notify?: Notify;
   /** None in a process that runs for as long as it likes. */
   readonly invocation?: Invocation;
+  /** Takes secrets out of what a handler said when it failed, before that is stored. */
+  readonly redact?: Redact;
   /** Tells the agent's function that there is something in its queue, without waiting for it. */
   readonly trigger?: (agent: string) => void;
 }
@@ -45,9 +51,10 @@ export function uniqueToken(): string {
   return crypto.randomUUID();
 }
 
-export function mark(deps: Pick<Deps, "clock" | "runner" | "notify">): Mark {
+export function mark(deps: Pick<Deps, "clock" | "runner" | "actor" | "notify">): Mark {
   const tells = deps.notify !== undefined;
-  return { now: deps.clock.now(), stamp: uniqueToken(), by: deps.runner, tells };
+  const by = deps.actor ? sayActor(deps.actor) : deps.runner;
+  return { now: deps.clock.now(), stamp: uniqueToken(), by, tells };
 }
 
 /** When a task that ends now, or at that moment, may be removed. */

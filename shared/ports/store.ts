@@ -39,6 +39,8 @@ export interface TaskPage {
   readonly cursor?: string;
   /** What lies between them and can't be read, so that nobody knows whether the filter would let it through. */
   readonly unreadable?: readonly Unread[];
+  /** How many documents were looked at to find these, where that may be more. */
+  readonly looked?: number;
 }
 
 /** Something under a task's id that can't be read as its document, and why. */
@@ -84,6 +86,12 @@ export interface DuePage {
   readonly tasks: readonly Stored[];
   /** There may be more: it is full, or as much as may be held at once. */
   readonly isCut: boolean;
+}
+
+/** How much lies in something that has an end. */
+export interface Fill {
+  readonly bytes: number;
+  readonly limit: number;
 }
 
 /** A document outside of the tasks. */
@@ -134,6 +142,8 @@ export interface TaskStore {
    * with a cursor to go on from.
    */
   list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage>;
+  /** How many tasks a filter lets through, up to so many. Only where that costs less than listing them. */
+  count?(filter: TaskFilter, most: number): Promise<number>;
   position(): Promise<Position>;
   /**
    * Documents that were written after a place, the longest ago first; without one, all that there are, in any order. One
@@ -182,5 +192,7 @@ export interface TaskStore {
   getText(name: string): Promise<string | undefined>;
   /** Texts that are written anew meanwhile stay. */
   removeTexts(isOld: (name: string) => boolean): Promise<void>;
+  /** How full that is where an agent's documents are; undefined where it has no end. Only where something may have one. */
+  usage?(agent: string): Promise<Fill | undefined>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Settlement } from "../task/document.ts";
 import { SeenHashes } from "../values/hashes.ts";
 import { type Books, booksOf } from "./books/books.ts";
 import type { KeptBook } from "./books/sequences.ts";
-import type { Counting } from "./figures/tally.ts";
+import { type Counting, NO_TALLY } from "./figures/tally.ts";
 import type { Findings } from "./findings/findings.ts";
 import { found, NO_FINDINGS } from "./findings/found.ts";
 import type { Plan } from "./plan.ts";
@@ -103,8 +103,14 @@ export function accountFrom(plan: Plan, text: string, save: string): Account | u
       { classes: decoded(classes), owners: wordsOf(decoded(owners)), older },
     ]),
   );
+  // One that an earlier version kept lacks what that version did not count.
+  const tallies = Object.entries(rest.tallies).map(([agent, tally]): [string, Counting] => [
+    agent,
+    { ...(structuredClone(NO_TALLY) as Counting), ...tally },
+  ]);
   return {
     ...rest,
+    tallies: Object.fromEntries(tallies),
     plan,
     books: booksOf(plan, books),
     seen: new SeenHashes(plan.run, wordsOf(decoded(seen))),

@@ -1,4 +1,4 @@
-import { splitText } from "../journal/entries.ts";
+import { splitText } from "../journal/parts.ts";
 import { type Deps, uniqueToken } from "../ports/deps.ts";
 import { type Account, accountFrom, textOf } from "./account.ts";
 import { hashOf, type Remembered, remember, textToSeal } from "./books/remembered.ts";

@@ -70,7 +70,8 @@ export async function writeReport(
     const { ledger, revision } = await remember(deps);
     // By another one with the same plan; or this one comes late, and newer ones have gone on without it.
     const isDone = ledger.lastRun === plan.run || (ledger.at ?? 0) >= plan.at;
-    const weeks = ledger.reports.filter(({ name }) => name.includes("W"));
+    /** Weeks are compared with weeks, months with months. */
+    const isAlike = (a: string, b: string) => a.includes("W") === b.includes("W");
     const own = { ...reportOf(deps, result, findings, ledger.counts ?? {}), ...chainOf(ledger) };
     const listed: Listed[] = [];
     // Two at once of one plan look at different moments: neither may write over the other's texts.
@@ -84,8 +85,8 @@ export async function writeReport(
       const report = together(before && (await readSound(deps, before)), { ...own, name });
       const figures = figuresOf(report);
       const trends = [
-        ...weeks
-          .filter((one) => one.name !== name)
+        ...ledger.reports
+          .filter((one) => one.name !== name && isAlike(one.name, name))
           .slice(0, TRENDS - 1)
           .reverse(),
         { name, figures },

@@ -125,8 +125,7 @@ async function replace(
   task: Task,
   seen: Revision,
 ): Promise<{ kind: "refused" } | { kind: "written"; stored: Stored }> {
-  const next = await withRoom(deps, task);
-  checkSize(next);
+  const next = lightened(await withRoom(deps, task));
   const result = await deps.store.replace(next, seen);
   return result.kind === "written" ? { kind: "written", stored: storedAs(next, result) } : result;
 }
@@ -149,8 +148,28 @@ function wroteAny(task: Task, stamps: ReadonlySet<string>): boolean {
   return task.history.some((entry) => stamps.has(entry.stamp));
 }
 
+/** A task without what is only for people to read: the first to go where its document would be too large. */
+export function bare(task: Task): Task {
+  const { logs, history, ...rest } = task;
+  return {
+    ...rest,
+    ...(logs && { logs: { ...logs, lines: [] } }),
+    history: history.map(({ error: _, ...entry }) => entry),
+  } as Task;
+}
+
+/** Work comes first. */
+function lightened(task: Task): Task {
+  if (sizeOf(task) <= DOCUMENT_LIMIT) return task;
+  const lighter = bare(task);
+  checkSize(lighter);
+  return lighter;
+}
+
+const sizeOf = (task: Task) => byteLength(JSON.stringify(task));
+
 function checkSize(task: Task): void {
-  const bytes = byteLength(JSON.stringify(task));
+  const bytes = sizeOf(task);
   if (bytes > DOCUMENT_LIMIT) {
     throw new PawlError(
       "document_too_large",

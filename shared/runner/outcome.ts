@@ -4,7 +4,7 @@ import type { Json } from "../values/json.ts";
 
 /** How an execution ended. `ended`: the handler's code is over; false when it ignores its signal and still runs. */
 export type Outcome =
-  | { readonly kind: "completed"; readonly result: Json }
+  | { readonly kind: "completed"; readonly result: Json; readonly ended: boolean }
   | { readonly kind: "retry"; readonly error: TaskFailure; readonly after?: number; readonly ended: boolean }
   | { readonly kind: "failed"; readonly error: TaskFailure; readonly ended: boolean }
   | Suspension
@@ -14,7 +14,7 @@ export type Outcome =
 /** An execution that is over, and how far it brought its task's journal. */
 export interface Ran {
   readonly outcome: Outcome;
-  readonly journal: Pick<Running, "journaled" | "unjournaled" | "spent" | "saved">;
+  readonly journal: Pick<Running, "journaled" | "unjournaled" | "spent" | "saved" | "logs">;
   /** This execution stored something in it. */
   readonly isFurther?: boolean;
 }

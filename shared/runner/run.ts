@@ -4,17 +4,19 @@ import { runHandler } from "../handler/awaits.ts";
 import { callsOf } from "../handler/calls.ts";
 import { heedWitnesses } from "../handler/disowned.ts";
 import type { Suspension } from "../handler/suspension.ts";
-import { doubtful, resolutionName } from "../journal/entries.ts";
+import { acceptedInput } from "../input.ts";
 import { type Journal, journalReached, openJournal } from "../journal/journal.ts";
 import type { Deps } from "../ports/deps.ts";
 import { whileHeld } from "../retry/guards.ts";
 import { graceOf } from "../settings/settings.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
-import { byteLength, type JsonObject, plainJson } from "../values/json.ts";
+import { byteLength, plainJson } from "../values/json.ts";
+import { byJournal, cancelled } from "./by-journal.ts";
 import type { Holding } from "./execution.ts";
 import { handedOn } from "./invocation.ts";
 import type { Lease } from "./lease.ts";
 import { journalOf, type Outcome, type Ran } from "./outcome.ts";
+import { stackOf } from "./stack.ts";
 
 type Ending =
   /** `lingers`: other calls that it had made still run. */
@@ -37,7 +39,7 @@ async function runHeld(execution: Holding): Promise<Ran> {
   const input = await acceptedInput(agent, task.input);
   if ("problem" in input)
     return {
-      outcome: { kind: "failed", error: failure(input.problem, "input"), ended: true },
+      outcome: { kind: "failed", error: failure(deps, input.problem, "input"), ended: true },
       journal: await unopened(execution),
     };
 
@@ -64,8 +66,11 @@ async function runHeld(execution: Holding): Promise<Ran> {
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, ...verbs } = callsOf({ deps, task, agent, journal, signal, guard });
-    const log = (message: string) => deps.log("info", "agent.log", { task: task.id, message });
+    const { suspended, close, failedOn, ...verbs } = callsOf({ deps, task, agent, journal, signal, guard });
+    const log: AgentContext<unknown>["log"] = (message, level = "info") => {
+      journal.note(deps.redact?.(String(message)) ?? message, level);
+      deps.log(level, "agent.log", { task: task.id, message });
+    };
     const { id, attempts } = task;
     const { version } = journal;
     const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
@@ -85,9 +90,8 @@ async function runHeld(execution: Holding): Promise<Ran> {
     const last = ending ?? (await (isFailing ? handled : Promise.race([ended, grace(deps, over.signal)])));
     close();
     const outcome = classify(deps, last, cause);
-    const isCancelled = outcome.kind === "cancelled";
     return {
-      outcome: isCancelled ? cancelled(task, journal, outcome.ended) : outcome,
+      outcome: byJournal(task, journal, outcome, last && "thrown" in last ? failedOn(last.thrown) : []),
       journal: reached(journal, task),
       isFurther: done(journal) > opened,
     };
@@ -119,15 +123,7 @@ function done(journal: Journal): number {
 function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
   const { count: journaled, spent, saved } = journal.head();
   const unjournaled = fresh && journal.isUnwritten() && { unjournaled: true };
-  return { journaled, spent, saved, ...unjournaled };
-}
-
-/** With an effect under way that nobody knows the end of, it is for a person to say first. */
-function cancelled({ signals }: Running, journal: Journal, ended: boolean): Outcome {
-  const doubt = doubtful(journal.listed(), (key, tries) => {
-    return signals.some(({ name }) => name === resolutionName(key, tries));
-  });
-  return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };
+  return { journaled, spent, saved, ...unjournaled, ...journal.logs() };
 }
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {
@@ -152,13 +148,13 @@ function classify(
   if (ending && "suspended" in ending) return ending.suspended;
   if (cause.lease.cancelled.aborted && !cause.isUnopened) return { kind: "cancelled", ended };
   if (cause.stop.aborted) return { kind: "handOff", ended };
-  if (cause.timedOut.aborted) return { kind: "retry", error: failure(cause.timedOut.reason), ended };
+  if (cause.timedOut.aborted) return { kind: "retry", error: failure(deps, cause.timedOut.reason), ended };
   const thrown = ending?.thrown;
   if (isPawlError(thrown) && thrown.disposition !== "retry")
-    return { kind: "failed", error: failure(thrown), ended };
+    return { kind: "failed", error: failure(deps, thrown), ended };
   const isTimed = thrown instanceof Retry && Number.isFinite(thrown.after);
   const after = isTimed ? { after: Math.min(Math.max(0, thrown.after), LONGEST_DELAY) } : {};
-  return { kind: "retry", error: failure(thrown), ...after, ended };
+  return { kind: "retry", error: failure(deps, thrown), ...after, ended };
 }
 
 function completed(deps: Deps, value: unknown, ended: boolean): Outcome {
@@ -166,13 +162,13 @@ function completed(deps: Deps, value: unknown, ended: boolean): Outcome {
     const result = value === undefined ? null : plainJson(value, "The result", "result_invalid");
     const bytes = byteLength(JSON.stringify(result));
     const limit = deps.settings.resultLimit;
-    if (bytes <= limit) return { kind: "completed", result };
+    if (bytes <= limit) return { kind: "completed", result, ended };
     throw new PawlError(
       "result_too_large",
       `The result has ${bytes} bytes; the limit is ${limit} (PAWL_RESULT_LIMIT)`,
     );
   } catch (error) {
-    return { kind: "failed", error: { ...failure(error), phase: "result" }, ended };
+    return { kind: "failed", error: { ...failure(deps, error), phase: "result" }, ended };
   }
 }
 
@@ -180,38 +176,16 @@ const MESSAGE_KEPT = 4_000;
 /** What is asked for beyond a year is a mistake of units. */
 const LONGEST_DELAY = 365 * 86_400_000;
 
-function failure(error: unknown, phase: TaskFailure["phase"] = "handler"): TaskFailure {
+function failure(
+  { redact = (text) => text }: Deps,
+  error: unknown,
+  phase: TaskFailure["phase"] = "handler",
+): TaskFailure {
   const code: ErrorCode = isPawlError(error) ? error.code : "handler_failed";
-  return { code, message: messageOf(error).slice(0, MESSAGE_KEPT), ...stackOf(error), phase };
-}
-
-/** Only of what is none of ours: Fatal and Retry say what they mean. */
-function stackOf(error: unknown): { stack?: string } {
-  if (!(error instanceof Error) || isPawlError(error) || typeof error.stack !== "string") return {};
-  const frames = error.stack.split("\n").filter((line) => /^\s+at /.test(line));
-  return frames.length > 0 ? { stack: frames.slice(0, 5).join("\n").slice(0, 1_000) } : {};
-}
-
-/** The input as the agent's schema accepts it, or why it does not: the handler's own, which it may change. */
-export async function acceptedInput(
-  agent: Agent,
-  input: JsonObject,
-): Promise<{ value: unknown } | { problem: PawlError }> {
-  const own = structuredClone(input);
-  if (!agent.input) return { value: own };
-  try {
-    const checked = await agent.input["~standard"].validate(own);
-    if (!checked.issues) return { value: checked.value };
-    const issues = checked.issues.slice(0, 5).map(({ message, path }) => {
-      const at = path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-      return at ? `${at}: ${message}` : message;
-    });
-    return {
-      problem: new PawlError("input_invalid", `The agent does not accept this input. ${issues.join("; ")}`),
-    };
-  } catch (error) {
-    return { problem: new PawlError("input_invalid", `The agent's schema threw: ${messageOf(error)}`) };
-  }
+  // Secrets first: what is cut off in the middle of one would not be known again.
+  const message = redact(messageOf(error)).slice(0, MESSAGE_KEPT);
+  const { stack } = stackOf(error);
+  return { code, message, ...(stack !== undefined && { stack: redact(stack) }), phase };
 }
 
 /**

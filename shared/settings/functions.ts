@@ -22,7 +22,7 @@ export const functionVariables = {
     form: "the address of an agent's POST /run, such as https://pawl-{agent}.example.com/run",
     meaning:
       "Where a submit wakes an agent's function. Needs `PAWL_RUN_SECRET`. `reconcile` wakes itself there when its time is over, and `dispatch` wakes it when it was cut off: {agent} is then `reconcile`.",
-    readBy: ["library"],
+    readBy: ["library", "deploy"],
     unset: "functions are woken by cron only",
     read: address,
     wrong: (url) => identityIn("PAWL_WAKE_URL", url, "A function knows its caller by PAWL_RUN_SECRET"),
@@ -52,6 +52,13 @@ export const functionVariables = {
     read: text,
     wrong: webhookSecretProblem,
   },
+  PAWL_DEPLOYED: {
+    form: "what a deploy writes",
+    meaning:
+      "What a function was built from. A deploy writes it beside the function's settings, and the next one compares.",
+    readBy: ["deploy"],
+    read: text,
+  },
   PAWL_CORS_ORIGIN: {
     form: "one origin, such as https://app.example.com",
     meaning: "The one origin that browsers may call the API from.",
@@ -62,7 +69,8 @@ export const functionVariables = {
   },
   PAWL_RATE_LIMIT: {
     form: "a number of requests a minute",
-    meaning: "Requests a minute that one token may make of one instance of the API.",
+    meaning:
+      "Requests a minute that one token may make of one instance of the API. Each 16 KiB of a body and each 50 documents that a list looks at cost as much as one more.",
     readBy: ["function"],
     default: "600",
     read: (value) => (/^[1-9]\d{0,6}$/.test(value) ? Number(value) : undefined),

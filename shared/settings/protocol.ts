@@ -1,3 +1,4 @@
+import { readQuota } from "./quota.ts";
 import { duration, integer, type Variable } from "./variable.ts";
 
 /** Timing and limits: the numbers that the protocol depends on. */
@@ -16,6 +17,11 @@ export const protocolVariables = {
     "retention",
     "90d",
     "How long a finished task is kept, with its journal and all else that it owns, and its id is known. The clock starts when it ends.",
+  ),
+  PAWL_AUDIT_RETENTION: duration(
+    "auditRetention",
+    "365d",
+    "How long an entry of the audit trail is kept, in pages of 50: a page goes when its newest entry is that old. Never shorter than `PAWL_RETENTION`.",
   ),
   PAWL_STOP_GRACE: duration(
     "stopGrace",
@@ -38,10 +44,34 @@ export const protocolVariables = {
   PAWL_REPLICAS: integer("replicas", "1", "1, 3 or 5", "Copies of each stream. 3 in production."),
   PAWL_QUEUE_BYTES: integer(
     "queueBytes",
-    "-1",
+    "134217728",
     "a number of bytes, or -1",
-    "Most bytes that a queue may hold; -1 for no limit. A full one refuses submits rather than drop work.",
+    "Most bytes that a queue may hold; -1 for no limit. From four fifths of it on submits are refused; the rest is for the messages of tasks that were accepted. The server sets so much of its storage aside.",
   ),
+  PAWL_STORE_BYTES: integer(
+    "storeBytes",
+    "1073741824",
+    "a number of bytes, or -1",
+    "Most bytes of a NATS KV bucket when it is made; -1 for no limit. One that is there keeps its own ([operator.md](operator.md#when-the-store-fills-up)). From four fifths of it on submits are refused; the rest is for tasks that were accepted.",
+  ),
+  PAWL_OWNER_QUOTA: {
+    sets: "ownerQuota",
+    form: "`tasks=1000,bytes=64MB,submits=600,usd=20`, or a part of it",
+    meaning:
+      "What one owner's tasks may take ([operator.md](operator.md#quotas)). `pawl quota set owner:<name>` says otherwise for one.",
+    readBy: ["library"],
+    default: "bytes=50%",
+    read: readQuota,
+  },
+  PAWL_AGENT_QUOTA: {
+    sets: "agentQuota",
+    form: "`tasks=1000,bytes=64MB,submits=600,usd=20`, or a part of it",
+    meaning:
+      "The same of one agent's tasks, whoever submits them. `pawl quota set agent:<name>` says otherwise for one.",
+    readBy: ["library"],
+    default: "none",
+    read: readQuota,
+  },
   PAWL_MAX_DELIVER: integer(
     "maxDeliver",
     "1000",

@@ -77,7 +77,7 @@ export const serverVariables = {
     form: `one of ${STORES.join(", ")}`,
     meaning:
       "Where task documents are kept: firestore, firestore-rest or nats-kv. On Workers both of the first are by REST; on Node `firestore` is by gRPC.",
-    readBy: ["library", "deploy"],
+    readBy: ["library", "deploy", "local"],
     required: `Set it to one of ${STORES.join(", ")}: where task documents are kept`,
     read: (kind) => STORES.find((one) => one === kind),
   },
@@ -105,14 +105,14 @@ export const serverVariables = {
     form: "a key",
     meaning:
       "The model's API, for agents that call `llm`. `npm run dev` and the demo have a stand-in for it.",
-    readBy: ["library", "local", "drill"],
+    readBy: ["library", "drill"],
     secret: true,
     read: text,
   },
   ANTHROPIC_BASE_URL: {
     form: "an address",
     meaning: "Another address of the model's API.",
-    readBy: ["library", "local", "drill"],
+    readBy: ["library", "drill"],
     unset: "Anthropic's",
     read: address,
     wrong: (url) => identityIn("ANTHROPIC_BASE_URL", url, "The API knows its caller by ANTHROPIC_API_KEY"),
@@ -125,6 +125,15 @@ export const serverVariables = {
     default: "{}",
     unset: "those of shared/journal/prices.ts",
     read: pricesFrom,
+  },
+  PAWL_KEEP_PROMPTS: {
+    sets: "keepPrompts",
+    form: "true or false",
+    meaning:
+      "Whether journals keep what models and their tools are asked, for people to look at. At most 4 KiB of each; an agent's `keepPrompts: false` keeps its own out ([author.md](author.md#models)).",
+    readBy: ["library"],
+    default: "true",
+    read: (value) => (/^(true|false)$/.test(value) ? value === "true" : undefined),
   },
   PAWL_SEAL_KEY: {
     form: "16 characters or more; several are separated by commas, the newest first",

@@ -138,6 +138,15 @@ export const settingRules: readonly Rule[] = [
       return `${shown(settings, "queueBytes")} is too small: -1, or more than twice PAWL_INPUT_LIMIT (${inputLimit})`;
     },
   },
+  {
+    name: "store-bytes",
+    why: "A bucket that holds no more than a few tasks refuses all.",
+    broken: (settings) => {
+      const { storeBytes, inputLimit } = settings;
+      if (storeBytes === -1 || storeBytes > 10 * inputLimit) return undefined;
+      return `${shown(settings, "storeBytes")} is too small: -1, or more than ten times PAWL_INPUT_LIMIT (${inputLimit})`;
+    },
+  },
 ];
 
 /** Completed by the defaults, cross-checked, frozen. */

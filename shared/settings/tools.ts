@@ -1,5 +1,11 @@
 import { text, type Variable } from "./variable.ts";
 
+const listed = (names: string): readonly string[] =>
+  names
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+
 /** For deploys to Google Cloud: they stand in gcp.env only, and no function sees them. */
 export const deployVariables = {
   REGION: {
@@ -10,14 +16,33 @@ export const deployVariables = {
   },
   SECRETS: {
     form: "names of variables, separated by commas",
-    meaning: "Variables that come from Secret Manager, beside `PAWL_RUN_SECRET`.",
+    meaning:
+      "Pawl's own variables that come from Secret Manager, beside `PAWL_RUN_SECRET`. Each function is given those that it has a use for; agents declare theirs.",
     readBy: ["deploy"],
     unset: "none",
-    read: (names) =>
-      names
-        .split(",")
-        .map((name) => name.trim())
-        .filter(Boolean),
+    read: listed,
+  },
+  OWN_SECRETS: {
+    form: "some of NATS_CREDS, NATS_PASSWORD, ANTHROPIC_API_KEY, separated by commas",
+    meaning:
+      "The same as `SECRETS`, of those that each function has one of its own of: an identity at NATS that may do no more than this function has to. The secret of `NATS_CREDS` for `echo` is `pawl-echo_NATS_CREDS`.",
+    readBy: ["deploy"],
+    unset: "none",
+    read: (names) => {
+      const list = listed(names);
+      return list.every((name) => /^(NATS_CREDS|NATS_PASSWORD|ANTHROPIC_API_KEY)$/.test(name))
+        ? list
+        : undefined;
+    },
+  },
+  SERVICE_ACCOUNT: {
+    form: "a service account's address, such as pawl-{function}@your-project.iam.gserviceaccount.com",
+    meaning:
+      "Whom functions run as, sign in as and are woken as; {function} stands for a function's name ([deploy.md](deploy.md#who-may-call)).",
+    readBy: ["deploy"],
+    unset: "Cloud Run's default account, the same for all",
+    read: (email) =>
+      /^[a-z][a-z0-9{}-]+@[a-z0-9.-]+\.gserviceaccount\.com$/.test(email) ? email : undefined,
   },
 } as const satisfies Record<string, Variable>;
 
@@ -28,6 +53,13 @@ export const localVariables = {
     meaning: "Folder of agent files.",
     readBy: ["command"],
     unset: "agents/",
+    read: text,
+  },
+  PAWL_ACTOR: {
+    form: "a name of A-Z a-z 0-9 _ . @ -",
+    meaning: "Who calls a command, as tasks' histories and the audit trail name them.",
+    readBy: ["command"],
+    unset: "the user of this machine",
     read: text,
   },
   PAWL_NATS_SERVER: {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../errors/errors.ts";
 import type { Cost } from "../journal/cost.ts";
+import type { Logs } from "../journal/logs.ts";
 import type { Json, JsonObject } from "../values/json.ts";
 
 /** Milliseconds since the epoch. */
@@ -39,6 +40,16 @@ export interface HistoryEntry {
   readonly stamp: string;
   readonly by: string;
   readonly note?: string;
+  /** Why a write that tells of a failure was made. */
+  readonly error?: Reason;
+}
+
+/** A failure in short, as a history keeps it. */
+export interface Reason {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** The first line of its stack. */
+  readonly where?: string;
 }
 
 export interface TaskFailure {
@@ -48,6 +59,19 @@ export interface TaskFailure {
   readonly stack?: string;
   /** Where it went wrong: the envelope, the input, the handler, the result, the delivery. */
   readonly phase: "envelope" | "input" | "handler" | "result" | "delivery";
+  /** Which answers the handler failed on (a rejection, say): where in the journal their calls begin. A redrive asks again. */
+  readonly on?: readonly number[];
+}
+
+/** What a redrive forgets of a task's journal, so that its handler does it again. Places are entries, counted from 0. */
+export interface Redriven {
+  /** The dispatch that it made: by this the journal knows whether it was heeded. */
+  readonly dispatch: number;
+  readonly at: Millis;
+  /** Calls that begin here: the answers that the task failed on. */
+  readonly again?: readonly number[];
+  /** Instead: all calls that begin here or later, but for effects. */
+  readonly from?: number;
 }
 
 /** Bytes of a message that could not be read as a task, kept for a person to look at. */
@@ -114,6 +138,8 @@ export interface Common {
   readonly journaled: number;
   /** The last holder let go, and knew that there is no journal: nobody has to look for one. */
   readonly unjournaled?: boolean;
+  /** What its newest redrive wants forgotten. The next holder writes it into the journal; it stays until the next redrive. */
+  readonly redriven?: Redriven;
   /** What its model turns cost, and what the journal saved, by the last word of a holder. */
   readonly spent: Cost;
   readonly saved: Cost;
@@ -128,6 +154,8 @@ export interface Common {
   readonly signals: readonly Signal[];
   readonly cancelRequested?: { readonly at: Millis; readonly by: string };
   readonly lastError?: TaskFailure;
+  /** What its handlers logged, by the last word of a holder. */
+  readonly logs?: Logs;
   readonly history: readonly HistoryEntry[];
   readonly createdAt: Millis;
   readonly updatedAt: Millis;

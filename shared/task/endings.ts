@@ -1,5 +1,12 @@
 import type { Reached } from "../journal/entries.ts";
-import { common, type Running, type SettledAs, type Task } from "./document.ts";
+import {
+  common,
+  type Reason,
+  type Running,
+  type SettledAs,
+  type Task,
+  type TaskFailure,
+} from "./document.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { settle } from "./settled.ts";
 
@@ -77,4 +84,14 @@ export function closed(task: Task, outcome: SettledAs, isOver: boolean | undefin
 export function suspended(task: Task, outcome: SettledAs, lingers: number | undefined, mark: Mark) {
   const base = closed(task, outcome, lingers === undefined, mark);
   return lingers === undefined ? base : { ...base, lease: lingers };
+}
+
+/** Of 48 transitions half may be failures: together these are a few kilobytes. */
+const REASON_CHARS = 200;
+
+/** Why an attempt failed, in short: the history keeps it of each. */
+export function reasonOf({ code, message, stack }: TaskFailure): Reason {
+  const where = stack?.trim().split("\n")[0];
+  const cut = (text: string) => (text.length > REASON_CHARS ? `${text.slice(0, REASON_CHARS)}…` : text);
+  return { code, message: cut(message).toWellFormed(), ...(where && { where: cut(where) }) };
 }

@@ -122,9 +122,11 @@ export function checkInput(text: string, inputLimit: number): JsonObject {
   return input;
 }
 
-export function checkInputSize(input: JsonObject, inputLimit: number): void {
+/** How many bytes it has. */
+export function checkInputSize(input: JsonObject, inputLimit: number): number {
   const bytes = new TextEncoder().encode(JSON.stringify(input)).length;
   if (bytes > inputLimit) throw tooLarge(bytes, inputLimit);
+  return bytes;
 }
 
 function tooLarge(bytes: number, limit: number): PawlError {

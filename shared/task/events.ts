@@ -5,7 +5,8 @@ import type { DuplicateLayer, Millis, SettledAs, TaskFailure } from "./document.
 /** What happened, with what is needed to write it down. */
 export type TaskEvent =
   | { type: "dispatch" | "wake"; queue: string; note?: string }
-  | { type: "redrive"; queue: string; fromScratch: boolean }
+  /** `from`: the entry of the journal that it begins from, counted from 0. */
+  | { type: "redrive"; queue: string; fromScratch: boolean; from?: number; note?: string }
   /** `outcome`: what became of the message before; "lost" unless it is said. */
   | { type: "requeue"; queue: string; outcome?: "rescheduled" }
   | { type: "rollback"; dueAt: Millis; note: string }

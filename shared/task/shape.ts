@@ -1,8 +1,9 @@
 import { Unreadable } from "../errors/errors.ts";
 import type { Cost } from "../journal/cost.ts";
 import type { Head } from "../journal/entries.ts";
+import type { Logs } from "../journal/logs.ts";
 import { NO_COUNTS } from "./counts.ts";
-import type { Common, Seal, Settlement, State, Task } from "./document.ts";
+import type { Common, Redriven, Seal, Settlement, State, Task, TaskFailure } from "./document.ts";
 import { isAgentName } from "./names.ts";
 
 /** Says what is wrong with a value, beginning with where in it: ".at is missing; it should be a time". */
@@ -62,10 +63,22 @@ const cost = shape({
   outputTokens: number,
   usd: number,
 } satisfies Shape<Cost>);
-const failure = shape({ code: text, message: text, stack: optional(text), phase: text });
+const failure = shape({
+  code: text,
+  message: text,
+  stack: optional(text),
+  phase: text,
+  on: optional(listOf(number)),
+} satisfies Shape<TaskFailure>);
 const untold = optional(shape({ stamp: text, at: time, tries: number, dueAt: time }));
 const settlement = shape({ queue: text, seq: number, dispatch: number, outcome: text, at: time });
 const settledPage = listOf(settlement);
+const logs = optional(
+  shape({
+    count: number,
+    lines: listOf(shape({ at: time, fence: number, level: optional(text), text })),
+  } satisfies Shape<Logs>),
+);
 const historyEntry = shape({
   at: time,
   event: text,
@@ -74,6 +87,7 @@ const historyEntry = shape({
   stamp: text,
   by: text,
   note: optional(text),
+  error: optional(shape({ code: text, message: text, where: optional(text) })),
 });
 
 /** Counts that are 0 are left out of a document. */
@@ -110,6 +124,14 @@ const COMMON: Shape<Common> = {
   epoch: number,
   journaled: number,
   unjournaled: optional(flag),
+  redriven: optional(
+    shape({
+      dispatch: number,
+      at: time,
+      again: optional(listOf(number)),
+      from: optional(number),
+    } satisfies Shape<Redriven>),
+  ),
   spent: cost,
   saved: cost,
   counts: optional(countsShape),
@@ -126,6 +148,7 @@ const COMMON: Shape<Common> = {
   signals: listOf(shape({ name: text, value: anything, at: time })),
   cancelRequested: optional(shape({ at: time, by: text })),
   lastError: optional(failure),
+  logs,
   history: listOf(historyEntry),
   createdAt: time,
   updatedAt: time,
@@ -172,8 +195,11 @@ const head = shape({
   count: number,
   spent: cost,
   saved: cost,
+  forgotten: optional(cost),
+  redriven: optional(number),
   pages: listOf(text),
   recent: listOf(shape({ kind: text, key: text, when: optional(time) })),
+  logs,
   seal,
 } satisfies Shape<Head>);
 

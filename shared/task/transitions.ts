@@ -1,8 +1,17 @@
 import { PawlError } from "../errors/errors.ts";
 import { resolutionName } from "../journal/entries.ts";
 import { countsAfter, countsWithout, keptCounts } from "./counts.ts";
-import { common, type Failed, type HistoryEntry, type State, type Task, type Untold } from "./document.ts";
-import { closed, ended, explained, furthest, handedOff, suspended } from "./endings.ts";
+import {
+  common,
+  type Failed,
+  type HistoryEntry,
+  type Redriven,
+  type State,
+  type Task,
+  type TaskFailure,
+  type Untold,
+} from "./document.ts";
+import { closed, ended, explained, furthest, handedOff, reasonOf, suspended } from "./endings.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { settle } from "./settled.ts";
 import { successionWait } from "./succession.ts";
@@ -35,7 +44,14 @@ export function apply(task: Task, event: TaskEvent, mark: Mark): Task {
   return written(isNews ? ({ ...next, ...newsOf(mark) } as Task) : next, event, mark);
 }
 
-function written(task: Task, event: { type: string; note?: string; layer?: string }, mark: Mark): Task {
+interface Told {
+  readonly type: string;
+  readonly note?: string;
+  readonly layer?: string;
+  readonly error?: TaskFailure;
+}
+
+function written(task: Task, event: Told, mark: Mark): Task {
   const note = event.note ?? event.layer;
   const entry: HistoryEntry = {
     at: mark.now,
@@ -45,10 +61,22 @@ function written(task: Task, event: { type: string; note?: string; layer?: strin
     stamp: mark.stamp,
     by: mark.by,
     ...(note !== undefined && { note: note.slice(0, 300) }),
+    ...(event.error && { error: reasonOf(event.error) }),
   };
   const history = [...task.history, entry].slice(-HISTORY_KEPT);
   const counts = countsAfter(keptCounts(task), entry);
   return { ...task, stamp: mark.stamp, counts, history, updatedAt: mark.now };
+}
+
+/** What a redrive has to forget: from the entry that somebody chose, or the answers that the task failed on, if any. */
+function forgetting(
+  task: Task,
+  { from }: Extract<TaskEvent, { type: "redrive" }>,
+  redrive: Pick<Redriven, "dispatch" | "at">,
+): { redriven?: Redriven } {
+  if (from !== undefined) return { redriven: { ...redrive, from } };
+  const again = task.state === "failed" ? task.error.on : undefined;
+  return again ? { redriven: { ...redrive, again } } : {};
 }
 
 function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
@@ -58,9 +86,9 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
     case "wake":
       return { ...base, state: "dispatched", queue: event.queue, dispatches: base.dispatches + 1 };
     case "redrive": {
-      const { lastError: _, cancelRequested: __, ...kept } = base;
+      const { lastError: _, cancelRequested: __, redriven: ___, ...kept } = base;
       // Answers belong to the journal that consumed them.
-      const anew = event.fromScratch && {
+      const anew = {
         epoch: base.epoch + 1,
         journaled: 0,
         counts: countsWithout(keptCounts(task), base.journaled),
@@ -69,7 +97,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       const dispatches = base.dispatches + 1;
       return {
         ...kept,
-        ...anew,
+        ...(event.fromScratch ? anew : forgetting(task, event, { dispatch: dispatches, at: mark.now })),
         attempts: 0,
         silentStarts: 0,
         state: "dispatched",

@@ -1,36 +1,32 @@
 import type { Agent } from "../agent.ts";
-import { PawlError } from "../errors/errors.ts";
+import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
 import type { Cost } from "../journal/cost.ts";
 import type { Entry } from "../journal/entries.ts";
 import { readJournal } from "../journal/journal.ts";
+import type { Logs } from "../journal/logs.ts";
 import type { Bus } from "../ports/bus.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { TurnRequest } from "../ports/model.ts";
-import type { TaskStore } from "../ports/store.ts";
 import type { Holding } from "../runner/execution.ts";
 import { record } from "../runner/record.ts";
 import { run } from "../runner/run.ts";
 import { graceOf, makeSettings } from "../settings/settings.ts";
 import { submitted } from "../task/create.ts";
-import type { State, Task, TaskFailure } from "../task/document.ts";
+import type { HistoryEntry, State, Task, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
 import { hashInput, type Json, type JsonObject } from "../values/json.ts";
+import { answersStored } from "./answers-stored.ts";
+import { type Crash, type CrashPoint, crashOf, dyingStore } from "./dying-store.ts";
 import { memoryStore } from "./memory-store.ts";
 import { type ModelScript, scripted } from "./scripted-model.ts";
 
-export type CrashPoint = number | string;
-
-interface Crash {
-  readonly when: "before" | "after";
-  readonly at: CrashPoint;
-}
-
+/** What the world outside does in a test. */
 export interface RunOptions {
-  /** What the model answers, in order; or a function of the request. */
+  /** What the model answers, one for each turn in the order in which they are asked, however many `llm` calls they are of; or a function of the request. A turn that is asked again after a crash gets the same answer. */
   readonly model?: ModelScript;
   /**
    * The process dies, once, right after an entry of the journal was stored: the n-th, or the one that is named:
@@ -45,23 +41,34 @@ export interface RunOptions {
   readonly events?: Readonly<Record<string, Json>>;
   /** What became of an effect in doubt: true, false, or its receipt. */
   readonly resolve?: (effect: string) => boolean | { receipt: Json };
-  /** What a child task returns. */
-  readonly children?: (agent: string, input: JsonObject) => Json;
+  /** What a child task returns. If it throws, the child fails with that error, and its parent's `result()` with `child_failed`. */
+  readonly children?: (agent: string, input: JsonObject) => Json | Promise<Json>;
+  /** The task's id. "test" by default. */
   readonly id?: string;
 }
 
 /** What became of the task. */
 export interface AgentRun {
+  /** "completed" or "failed"; "waiting" or "in_doubt" where the test has no answer. */
   readonly state: State;
+  /** Of a completed task. */
   readonly result?: Json;
+  /** Of a failed one: its `code`, `message` and `phase`. */
   readonly error?: TaskFailure;
+  /** Of one that waits: the names of what it waits for, such as "approval:publish". */
   readonly waitingFor?: readonly string[];
+  /** The entries of its journal, in order. */
   readonly journal: readonly Entry[];
   /** How often the handler was started. */
   readonly executions: number;
   /** Virtual time that passed, in milliseconds: sleeps, retries and waits included. */
   readonly elapsed: number;
+  /** What its model turns cost, by the price table. */
   readonly spent: Cost;
+  /** What the handler logged, as the task keeps it. */
+  readonly logs?: Logs;
+  /** What happened to the task, transition by transition. */
+  readonly history: readonly HistoryEntry[];
   /** What the model was asked. */
   readonly requests: readonly TurnRequest[];
 }
@@ -123,6 +130,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     if (next === "moved") continue;
     if (++starts > MOST_STARTS)
       throw new PawlError("crash_loop", `The handler was started ${MOST_STARTS} times and never ended`);
+    model.begins(await answersStored(deps, id));
     const isDead = await execute(deps, tested, id, crash, change);
     if (isDead) crash = undefined;
   }
@@ -178,10 +186,21 @@ async function endChild({ store }: Deps, waitingFor: string, { children }: RunOp
   const id = /^child:(.*)$/.exec(waitingFor)?.[1];
   const found = id === undefined ? undefined : await store.get(id);
   if (!found || !children) return false;
-  const result = children(found.task.agent, found.task.input);
   const { task } = found;
-  await store.replace({ ...task, state: "completed", result, expiresAt: 0 } as Task, found.revision);
+  const ended = await endOf(() => children(task.agent, task.input));
+  await store.replace({ ...task, ...ended, expiresAt: 0 } as Task, found.revision);
   return true;
+}
+
+async function endOf(
+  run: () => Json | Promise<Json>,
+): Promise<Pick<Task, "state"> & Record<string, unknown>> {
+  try {
+    return { state: "completed", result: await run() };
+  } catch (error) {
+    const code = isPawlError(error) ? error.code : "handler_failed";
+    return { state: "failed", error: { code, message: messageOf(error), phase: "handler" } };
+  }
 }
 
 /** One execution. True when it died where the test wanted it to. */
@@ -233,39 +252,6 @@ async function execute(
   return lost.signal.aborted;
 }
 
-function crashOf({ crashBefore, crashAfter }: RunOptions): Crash | undefined {
-  if (crashBefore !== undefined) return { when: "before", at: crashBefore };
-  return crashAfter === undefined ? undefined : { when: "after", at: crashAfter };
-}
-
-/** At the point that the test names the process is no more: nothing returns. */
-function dyingStore(store: TaskStore, crash: Crash | undefined, die: () => void): TaskStore {
-  if (!crash) return store;
-  return {
-    ...store,
-    putHead: async (head, seen) => {
-      const before = seen === undefined ? 0 : ((await store.getHead(head.taskId))?.head.count ?? 0);
-      const added = head.recent.slice(Math.max(0, head.recent.length - (head.count - before)));
-      const { at, when } = crash;
-      const isPoint =
-        typeof at === "number" ? before < at && head.count >= at : added.some((entry) => isAt(entry, at));
-      if (isPoint && when === "before") return dead(die);
-      const result = await store.putHead(head, seen);
-      return isPoint ? dead(die) : result;
-    },
-  };
-}
-
-function dead(die: () => void): Promise<never> {
-  die();
-  return new Promise<never>(() => {});
-}
-
-function isAt({ kind, key }: Entry, point: string): boolean {
-  const name = key.replace(/#\d+$/, "");
-  return point === `${kind}:${name}` || point === `${kind}:${key}`;
-}
-
 /** Children are only stored: what becomes of them is the test's to say. */
 function quietBus(): Bus {
   const quiet = { name: "none", publish: async () => ({ kind: "stored", seq: 1 }), announce: () => {} };
@@ -290,6 +276,8 @@ async function report(
     executions,
     elapsed,
     spent,
+    ...(task.logs && { logs: task.logs }),
+    history: task.history,
     requests,
   };
 }

@@ -11,9 +11,10 @@ export type ScriptedTurn =
       readonly usage?: Partial<Usage>;
     };
 
+/** What a model answers: a list, one for each turn; or a function of the request and of how many there were, with this one. */
 export type ModelScript = readonly ScriptedTurn[] | ((request: TurnRequest, count: number) => ScriptedTurn);
 
-/** The model asks for tools: one call, or several at once. */
+/** An answer in which the model asks for tools: `asks(["lookup", { id: 7 }])`, or several at once. */
 export function asks(...calls: readonly (readonly [tool: string, input: Json])[]): ScriptedTurn {
   const content = calls.map(([name, input], i) => ({
     type: "tool_use",
@@ -26,32 +27,47 @@ export function asks(...calls: readonly (readonly [tool: string, input: Json])[]
 
 export interface ScriptedModel extends Model {
   readonly requests: readonly TurnRequest[];
+  /** A handler starts, whose journal has these answers: the others are given in order. */
+  begins(stored: ReadonlySet<number>): void;
+}
+
+/** The number of an answer in its script, by the request id that it was given with. */
+export function answerNumber(requestId: string | undefined): number | undefined {
+  const number = /^req_(\d+)$/.exec(requestId ?? "")?.[1];
+  return number === undefined ? undefined : Number(number);
 }
 
 export function scripted(script: ModelScript): ScriptedModel {
   const requests: TurnRequest[] = [];
+  let given = new Set<number>();
+  /** The first that is neither stored nor given to this start: a turn whose answer was lost gets it again. */
+  const next = (): number => {
+    let number = 1;
+    while (given.has(number)) number++;
+    given.add(number);
+    return number;
+  };
   return {
     requests,
+    begins: (stored) => {
+      given = new Set(stored);
+    },
     turn: async (request): Promise<Turn> => {
       requests.push(structuredClone(request));
-      const count = requests.length;
-      // By the conversation's own length: a turn that is asked for again is answered alike.
-      const place = (request.messages as Json[]).filter(
-        (one) => (one as JsonObject).role === "assistant",
-      ).length;
-      const next = typeof script === "function" ? script(request, count) : script[place];
-      if (next === undefined)
-        throw new Error(`The script has no turn ${place + 1}: the model was asked more often than it says`);
+      const number = next();
+      const said = typeof script === "function" ? script(request, requests.length) : script[number - 1];
+      if (said === undefined)
+        throw new Error(`The script has no turn ${number}: the model was asked more often than it says`);
       const {
         content,
         stopReason = "end_turn",
         usage,
-      } = typeof next === "string" ? { content: [{ type: "text", text: next }], usage: undefined } : next;
+      } = typeof said === "string" ? { content: [{ type: "text", text: said }], usage: undefined } : said;
       return {
         content,
         stopReason,
         model: request.model,
-        requestId: `req_${count}`,
+        requestId: `req_${number}`,
         usage: {
           input_tokens: Math.ceil(JSON.stringify(request.messages).length / 4),
           output_tokens: Math.ceil(JSON.stringify(content).length / 4),

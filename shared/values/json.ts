@@ -1,7 +1,10 @@
 import { type ErrorCode, PawlError } from "../errors/errors.ts";
 
+/** Plain data, as JSON has it: no dates, maps, functions or undefined. */
 export type Json = string | number | boolean | null | Json[] | JsonObject;
+/** An object of plain data. */
 export interface JsonObject {
+  /** Any field. */
   [key: string]: Json;
 }
 

@@ -28,7 +28,10 @@ export function maySee(token: Token, task: Task): boolean {
 }
 
 /** Another owner's task is answered like one that does not exist. */
-export async function taskFor({ deps, token }: Env["Variables"], id: string): Promise<Task> {
+export async function taskFor(
+  { deps, token }: Pick<Env["Variables"], "deps" | "token">,
+  id: string,
+): Promise<Task> {
   const task = isTaskId(id) ? (await deps.store.get(id))?.task : undefined;
   if (task && maySee(token, task)) return task;
   throw new PawlError("task_unknown", `There is no task ${JSON.stringify(id.slice(0, 128))}`);

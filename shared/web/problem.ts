@@ -1,4 +1,4 @@
-import { type ErrorCode, errorKinds, isPawlError, messageOf } from "../errors/errors.ts";
+import { type ErrorCode, errorKinds, isPawlError, messageOf, NotNow } from "../errors/errors.ts";
 import type { Log } from "../ports/log.ts";
 
 /** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; "kind" shows no more of ours either. */
@@ -9,9 +9,11 @@ export function problemOf(error: unknown, log: Log, shown: "whole" | "kind" = "w
     return problem("unexpected", "An unexpected error. See the function's log");
   }
   const { status, meaning, remedy } = errorKinds[error.code];
-  const headers: Record<string, string> = status === 503 ? { "retry-after": "60" } : {};
+  const after = error instanceof NotNow ? error.after : status === 503 ? 60 : undefined;
+  const headers: Record<string, string> = after === undefined ? {} : { "retry-after": String(after) };
   if (shown === "whole") return problem(error.code, `${messageOf(error)}. ${remedy}`, headers);
-  log("error", "request.failed", { code: error.code, reason: messageOf(error) });
+  // What another request would do is its sender's affair.
+  log(status < 500 ? "info" : "error", "request.failed", { code: error.code, reason: messageOf(error) });
   return problem(error.code, `${meaning} See the function's log`, headers);
 }
 

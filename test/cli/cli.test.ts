@@ -73,7 +73,8 @@ describe("submit, run, status", () => {
 describe("used wrongly: exit code 2, what is wrong, and what to do", () => {
   test.each<[string[], RegExp]>([
     [["frobnicate"], /unknown command 'frobnicate'/],
-    [["run"], /missing required argument 'agent'/],
+    [["run"], /Give agents' names, or --all/],
+    [["run", "recorder", "--all"], /Give agents' names, or --all/],
     [["run", "recorder", "--once", "--drain"], /exclude each other/],
     [["run", "recorder", "--nope"], /unknown option '--nope'/],
     [["run", "nobody"], /No agent "nobody" in .*There are: .*recorder/],

@@ -1,54 +1,23 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { ofThisRun } from "../support/servers/runners.ts";
+import { type DeployStage, deployStage, GCP, WRANGLER } from "../support/deploying.ts";
 import { testNats } from "../support/servers/stores.ts";
 
-let folder: string;
+let stage: DeployStage;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "pawl-deploy-test-"));
-  mkdirSync(join(folder, "bin"));
+  stage = deployStage();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-/** A program of this name that writes down its arguments, and answers as told. */
-function program(name: string, answers: string): void {
-  const path = join(folder, "bin", name);
-  writeFileSync(path, `#!/bin/sh\necho "$*" >> '${folder}/calls'\n${answers}\n`);
-  chmodSync(path, 0o755);
-}
-const calls = () => readFileSync(join(folder, "calls"), "utf8").trim().split("\n");
-
-function deploy(args: string[], env: Record<string, string> = {}, cwd = folder) {
-  const PATH = [join(folder, "bin"), "/usr/bin", "/bin"].join(delimiter);
-  const own = { PATH, HOME: folder, ...ofThisRun(), CI: "true", ...env };
-  const { pawl } = inject("programs");
-  const result = spawnSync(process.execPath, [pawl, "deploy", ...args], { cwd, env: own, encoding: "utf8" });
-  return { code: result.status, out: result.stdout, err: result.stderr };
-}
-
-const WRANGLER = (url: string) => `name = "fleet"
-compatibility_date = "2026-10-23"
-[vars]
-NATS_URL = "${url}"
-PAWL_STORE = "firestore"
-GOOGLE_CLOUD_PROJECT = "fleet-1"
-[env.staging.vars]
-NATS_URL = "${url}"
-PAWL_STORE = "nats-kv"
-`;
-const GCP = (url: string) =>
-  `GOOGLE_CLOUD_PROJECT=fleet-1\nREGION=europe-west1\nNATS_URL=${url}\nPAWL_STORE=firestore\nSECRETS=NATS_CREDS\n`;
+afterEach(() => stage[Symbol.dispose]());
+const program = (name: string, answers: string) => stage.program(name, answers);
+const calls = () => stage.calls();
+const deploy = (...args: Parameters<DeployStage["deploy"]>) => stage.deploy(...args);
 
 describe.each(TARGETS)("--dry-run from a clean clone with no accounts: %s", (target) => {
   test.each(["echo", "api", "dispatch", "reconcile"])("%s", (name) => {
     const { code, out, err } = deploy([name, "--target", target, "--dry-run"], {}, ROOT);
     expect(err).toBe("");
     expect(code).toBe(0);
-    expect(out).toMatch(new RegExp(`built dist/${target}/${name}/index.js \\(\\d+ KiB gzipped\\)`));
+    expect(out).toMatch(new RegExp(`built dist/${target}/${name}/index.js \\(\\d+( of 256)? KiB gzipped\\)`));
     expect(out).toMatch(/NATS_URL in (wrangler.toml|gcp.env) is still the placeholder/);
     expect(out).toContain(`dry run: pawl-${name} was not deployed`);
     if (name === "echo") expect(out).toMatch(/would ensure PAWL_echo_0_g1 at (wss|tls):\/\/nats.example.com/);
@@ -57,6 +26,8 @@ describe.each(TARGETS)("--dry-run from a clean clone with no accounts: %s", (tar
       // wrangler's own dry run was run, and read our bundle and settings.
       expect(out).toMatch(/\| Total Upload: \d+/);
       expect(out).toMatch(/\| env.PAWL_STORE \("firestore"\)/);
+      expect(out).toMatch(/--var 'PAWL_DEPLOYED:bundle=[0-9a-f]{12}&digest/);
+      expect(out).toMatch(/\| env.PAWL_DEPLOYED \(/);
     } else {
       expect(out).toContain(
         `would run: gcloud run deploy pawl-${name} --source dist/gcp/${name} --project your-project`,
@@ -91,30 +62,32 @@ describe("what is missing is named, with what mends it, and nothing is changed",
   });
 
   test("a login to Cloudflare: the real wrangler says so", () => {
-    writeFileSync(join(folder, "wrangler.toml"), WRANGLER("wss://nats.test"));
+    stage.write("wrangler.toml", WRANGLER("wss://nats.test"));
     const { code, err } = deploy(["echo"]);
     expect(err).toContain("Nobody is logged in to Cloudflare. Run: npx wrangler login");
     expect(code).toBe(1);
   });
 
   test("secrets at Cloudflare", () => {
-    writeFileSync(join(folder, "wrangler.toml"), WRANGLER("wss://nats.test"));
+    stage.write("wrangler.toml", WRANGLER("wss://nats.test"));
     program(
       "wrangler",
       `case "$1" in secret) echo '[{"name":"PAWL_RUN_SECRET","type":"secret_text"}]';; esac`,
     );
     const { code, err } = deploy(["echo"]);
     expect(err).toContain(
-      "Secret GOOGLE_APPLICATION_CREDENTIALS of fleet-echo is not set. Run: npx wrangler secret put GOOGLE_APPLICATION_CREDENTIALS --name fleet-echo",
+      "Secret GOOGLE_APPLICATION_CREDENTIALS of fleet-echo is not there. Run: npx wrangler secret put GOOGLE_APPLICATION_CREDENTIALS --name fleet-echo",
     );
     expect(err).not.toContain("Secret PAWL_RUN_SECRET");
     expect(code).toBe(1);
-    expect(calls()).toEqual(["whoami", "secret list --name fleet-echo --format json"]);
+    expect(calls()[0]).toBe("whoami");
+    expect(calls().slice(1)).toContain("secret list --name fleet-echo --format json");
+    expect(calls().filter((call) => call.startsWith("deploy "))).toEqual([]);
   });
 
   test("gcloud itself", () => {
-    writeFileSync(join(folder, "gcp.env"), GCP("tls://nats.test:4222"));
-    const { code, err } = deploy(["echo", "--target", "gcp"], { PATH: join(folder, "bin") });
+    stage.write("gcp.env", GCP("tls://nats.test:4222"));
+    const { code, err } = deploy(["echo", "--target", "gcp"], { PATH: `${stage.folder}/bin` });
     expect(err).toContain(
       "gcloud is not installed, or not on the PATH. Install it: https://cloud.google.com/sdk",
     );
@@ -122,7 +95,7 @@ describe("what is missing is named, with what mends it, and nothing is changed",
   });
 
   test("a login and secrets at Google", () => {
-    writeFileSync(join(folder, "gcp.env"), GCP("tls://nats.test:4222"));
+    stage.write("gcp.env", GCP("tls://nats.test:4222"));
     program("gcloud", "");
     expect(deploy(["echo", "--target", "gcp"])).toMatchObject({
       code: 1,
@@ -141,7 +114,7 @@ describe("what is missing is named, with what mends it, and nothing is changed",
   });
 
   test("an environment, a settings file, a region", () => {
-    writeFileSync(join(folder, "wrangler.toml"), WRANGLER("wss://nats.test"));
+    stage.write("wrangler.toml", WRANGLER("wss://nats.test"));
     expect(deploy(["echo", "--env", "prod"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("wrangler.toml has no [env.prod]. Add it, with [env.prod.vars]"),
@@ -150,7 +123,7 @@ describe("what is missing is named, with what mends it, and nothing is changed",
       code: 2,
       err: expect.stringMatching(/gcp.env can't be read.*It holds the settings, as NAME=value/),
     });
-    writeFileSync(join(folder, "gcp.env"), GCP("tls://nats.test").replace("REGION=europe-west1", ""));
+    stage.write("gcp.env", GCP("tls://nats.test").replace("REGION=europe-west1", ""));
     expect(deploy(["echo", "--target", "gcp"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("REGION is not set in gcp.env"),
@@ -158,7 +131,7 @@ describe("what is missing is named, with what mends it, and nothing is changed",
   });
 
   test("settings that contradict each other", () => {
-    writeFileSync(join(folder, "gcp.env"), `${GCP("tls://nats.test")}PAWL_RETENTION=1m\n`);
+    stage.write("gcp.env", `${GCP("tls://nats.test")}PAWL_RETENTION=1m\n`);
     expect(deploy(["echo", "--target", "gcp", "--dry-run"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("PAWL_RETENTION=1m is shorter than the redelivery horizon"),
@@ -173,7 +146,7 @@ test("wrong arguments end with 2", () => {
 
 test("Cloudflare: streams are ensured, then the bundle is deployed, under the environment's name", async () => {
   await using nats = await testNats();
-  writeFileSync(join(folder, "wrangler.toml"), WRANGLER(nats.wsUrl));
+  stage.write("wrangler.toml", WRANGLER(nats.wsUrl));
   program(
     "wrangler",
     `case "$1" in secret) echo '[{"name":"PAWL_RUN_SECRET"}]';; deploy) echo "Deployed at https://fleet-echo-staging.test.workers.dev";; esac`,
@@ -182,22 +155,23 @@ test("Cloudflare: streams are ensured, then the bundle is deployed, under the en
   expect([code, err]).toEqual([0, ""]);
   expect(out).toMatch(/PAWL_echo_0_g1: .*created/);
   expect(out).toContain("deployed https://fleet-echo-staging.test.workers.dev");
-  expect(calls().at(-1)).toBe(
-    "deploy dist/cloudflare/echo/index.js --no-bundle --config wrangler.toml --name fleet-echo-staging --env staging --upload-source-maps --triggers * * * * *",
+  expect(calls().at(-1)).toMatch(
+    /^deploy dist\/cloudflare\/echo\/index.js --no-bundle --config wrangler.toml --name fleet-echo-staging --env staging --upload-source-maps --var PAWL_DEPLOYED:bundle=[0-9a-f]{12}&digest.lanes=1&\S* --triggers \* \* \* \* \*$/,
   );
   expect(deploy(["echo", "--env", "staging"]).out).toContain("PAWL_echo_0_g1: as it should be");
 });
 
 test("Google: deployed, then scheduled; the secret is in no argument", async () => {
   await using nats = await testNats();
-  writeFileSync(join(folder, "gcp.env"), GCP(nats.url));
+  stage.write("gcp.env", GCP(nats.url));
   program(
     "gcloud",
     `case "$1 $2" in
   "auth list") echo me@test;;
+  "projects describe") echo 4711;;
   "secrets versions") echo the-very-secret;;
   "run services") echo https://pawl-echo.run.app;;
-  "scheduler jobs") case "$3" in describe) exit 1;; *) for f; do case "$f" in *flags.yaml) cp "$f" '${folder}/flags';; esac; done;; esac;;
+  "scheduler jobs") case "$3" in describe) exit 1;; *) for f; do case "$f" in *flags.yaml) cp "$f" '${stage.folder}/flags';; esac; done;; esac;;
 esac`,
   );
   const { code, out, err } = deploy(["echo", "--target", "gcp"]);
@@ -211,14 +185,12 @@ esac`,
     /^scheduler jobs create http pawl-echo .*--uri https:\/\/pawl-echo.run.app\/run/,
   );
   expect(made.join("\n") + out).not.toContain("the-very-secret");
-  expect(readFileSync(join(folder, "flags"), "utf8")).toBe(
-    '--headers:\n  Authorization: "Bearer the-very-secret"\n',
-  );
+  expect(stage.read("flags")).toBe('--headers:\n  X-Pawl-Run-Secret: "the-very-secret"\n');
 });
 
 test("a program that fails is shown with its output", async () => {
   await using nats = await testNats();
-  writeFileSync(join(folder, "wrangler.toml"), WRANGLER(nats.wsUrl));
+  stage.write("wrangler.toml", WRANGLER(nats.wsUrl));
   program(
     "wrangler",
     `case "$1" in secret) echo '[{"name":"PAWL_RUN_SECRET"}]';; deploy) echo "quota exceeded" >&2; exit 3;; esac`,

@@ -133,7 +133,12 @@ test("a token is shown once, and only its hash is kept", async () => {
     agents: ["flaky"],
   });
   expect(await findToken(s.deps.store, `${token.slice(0, -1)}_`)).toBeUndefined();
-  for (const wrong of [[], ["--owner", "a b"], ["--owner", "x", "--scope", "root"]])
+  for (const wrong of [
+    [],
+    ["--owner", "a b"],
+    ["--owner", "x", "--scope", "root"],
+    ["--owner", "x", "--agents", "flaky,nope"],
+  ])
     expect((await s.run(["token", "create", ...wrong])).code, wrong.join(" ")).toBe(2);
 });
 

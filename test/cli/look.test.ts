@@ -101,7 +101,7 @@ test("dlq show: why a task failed, what it was given, and how far it came", asyn
     journal: { count: 1, lost: { turns: 0 } },
   });
   // From scratch it begins a journal of its own: the old one is not its.
-  await redrive(s.deps, "fail", true);
+  await redrive(s.deps, "fail", { fromScratch: true });
   expect((await s.run("status", "fail")).text).not.toContain("journal");
 });
 

@@ -57,7 +57,9 @@ test("approve and reject: status says how, the task goes on, and its document wh
   await using s = await stage();
   await s.ask("yes", "approval", "waiting");
   const status = await s.run("status", "yes");
-  expect(status.text).toContain("waits for   approval:publish (pawl approve|reject yes publish): May I?");
+  expect(status.text).toContain(
+    "waits for   approval publish (pawl approve|reject yes publish)\n            May I?\n",
+  );
   expect(await s.run("approve", "yes", "publish", "--by", "ann", "--note", "fine")).toEqual({
     code: 0,
     text: "yes is dispatched\n",
@@ -81,7 +83,7 @@ test("signal: with a value, without one, with a wrong one, for a task that is ov
     code: 2,
     text: expect.stringMatching(/The event's value is not JSON/),
   });
-  expect(await s.run("signal", "t", "other")).toMatchObject({ code: 0, text: "t is waiting\n" });
+  expect(await s.run("signal", "t", "other", "--early")).toMatchObject({ code: 0, text: "t is waiting\n" });
   expect(await s.run("signal", "t", "paid", '{"amount": 3}')).toMatchObject({
     code: 0,
     text: "t is dispatched\n",

@@ -77,15 +77,15 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       error: { code: "attempts_exhausted" },
       journaled: 3,
     });
-    await redrive(b.deps, "t", false);
+    await redrive(b.deps, "t");
     expect(await over(b)).toMatchObject({ state: "failed", attempts: 1, dispatches: 2 });
     expect([ran, keys.length]).toEqual([["one"], 1]);
     isMended = true;
-    await redrive(b.deps, "t", true);
+    await redrive(b.deps, "t", { fromScratch: true });
     expect(await over(b)).toMatchObject({ state: "completed", result: "done", epoch: 1, journaled: 3 });
     // Done again, on purpose, and under another key, or its receiver would take it for the first.
     expect([ran, new Set(keys).size]).toEqual([["one", "one"], 2]);
-    await expect(redrive(b.deps, "t", false)).rejects.toMatchObject({ code: "illegal_transition" });
+    await expect(redrive(b.deps, "t")).rejects.toMatchObject({ code: "illegal_transition" });
   });
 });
 
@@ -136,7 +136,7 @@ test("a redrive inside the duplicate window is not swallowed", async () => {
   await b.submit({}, { id: "t" });
   for (let i = 0; i < 3; i++) {
     await over(b);
-    await redrive(b.deps, "t", false);
+    await redrive(b.deps, "t");
   }
   expect(await over(b)).toMatchObject({ state: "completed", dispatches: 4, attempts: 0 });
 });

@@ -178,7 +178,7 @@ describe.each([
       const again = { taskId: "t", data: bytes("{}"), msgId: "submit:t", headers: {} };
       expect(await s.deps.bus.publish(queue, again)).toMatchObject({ kind: "duplicate" });
       expect(Date.now() - dead.createdAt).toBeLessThan(s.deps.settings.duplicateWindow);
-      expect(await redrive(s.deps, "t", false)).toMatchObject({ state: "dispatched", attempts: 0 });
+      expect(await redrive(s.deps, "t")).toMatchObject({ state: "dispatched", attempts: 0 });
       const sent = await s.deps.bus.lookup(queue, "t");
       expect(sent?.headers.get("Nats-Msg-Id")).toBe(`redrive:t:${cause.settled.length + 1}`);
       await cause.live(s);
@@ -208,7 +208,7 @@ describe.each([
         raw: { bytes: 5, truncated: false, base64: Buffer.from(junk).toString("base64") },
         settled: [{ seq: 1, outcome: "failed" }],
       });
-      await expect(redrive(s.deps, "junk", false)).rejects.toMatchObject({ code: "redrive_refused" });
+      await expect(redrive(s.deps, "junk")).rejects.toMatchObject({ code: "redrive_refused" });
       expect(await s.deps.bus.inspect(s.queue)).toMatchObject({ messages: 0 });
     });
 
@@ -229,7 +229,7 @@ describe.each([
         settled: [{ seq: 1, outcome: "failed" }],
       });
       s.mend();
-      await redrive(s.deps, "t", false);
+      await redrive(s.deps, "t");
       await drainedUntil(s, "t");
       expect(await s.task("t")).toMatchObject({ state: "completed", result: "done", executions: 1 });
       expect(s.runs).toEqual(["t"]);

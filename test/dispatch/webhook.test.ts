@@ -265,7 +265,7 @@ test("what is news no more is not told, and what fails anew is news again", asyn
   await s.sweep();
   expect(s.there.calls.map(({ body }) => body.type).toSorted()).toEqual(["task.failed", "task.waiting"]);
   expect(s.there.calls.map(({ body }) => body.data.id)).not.toContain("waiting");
-  await redrive(s.deps, "failed", false);
+  await redrive(s.deps, "failed");
   await s.drain();
   await s.sweep();
   const failed = s.there.calls.filter(({ body }) => body.data.id === "failed");

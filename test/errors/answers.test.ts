@@ -7,26 +7,30 @@ const words = (text: string) => text.trim().split(/\s+/);
 
 /** What callers rely on: a client by the status, a script by the exit code. */
 const ANSWERS: Record<string, string[]> = {
-  "401, 1": ["unauthorised"],
+  "400, 1": ["request_cut_off"],
+  "401, 1": ["token_expired", "unauthorised"],
   "403, 1": ["scope_missing"],
   "404, 1": ["not_found", "report_unknown", "task_unknown"],
   "405, 1": ["method_not_allowed"],
-  "409, 1": words("illegal_transition msg_id_taken question_moved redrive_refused signal_refused"),
+  "409, 1": words(
+    "illegal_transition msg_id_taken question_moved redrive_refused signal_refused signal_unasked",
+  ),
   "409, 2": ["id_conflict"],
   "413, 2": ["input_too_large"],
   "422, 1": ["idempotency_key_reused"],
   "422, 2": words("agent_name_invalid agent_unknown input_invalid task_id_invalid"),
-  "429, 1": ["too_many_requests"],
-  "500, 1": words(`agent_mismatch approval_rejected approval_timeout attempts_exhausted budget_exceeded
+  "429, 1": ["quota_exceeded", "too_many_requests"],
+  "500, 1":
+    words(`agent_mismatch approval_rejected approval_timeout attempts_exhausted audit_unreadable budget_exceeded
     bundle_too_large call_invalid child_failed crash_loop deliveries_exhausted deploy_failed deploy_incomplete
     document_altered document_missing document_refused document_too_large document_unreadable effect_in_doubt
     envelope_invalid envelope_version execution_over fatal journal_altered journal_full journal_mismatch lease_lost
     model_context model_invalid model_refusal model_truncated model_turns period_expired price_unknown queue_drift
     result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
     unexpected`),
-  "500, 2": ["agent_invalid", "setting_invalid", "usage"],
+  "500, 2": ["agent_invalid", "secret_missing", "setting_invalid", "usage"],
   "503, 1": words(`bus_refused bus_unavailable handler_failed model_unavailable queue_full queue_missing
-    server_too_old store_unavailable task_timeout unhealthy`),
+    server_too_old store_full store_unavailable task_timeout unhealthy`),
 };
 
 test("every error has the status and the exit code that callers rely on", () => {

@@ -17,6 +17,14 @@ const STORE = hasEmulator ? "firestore" : "nats-kv";
 const out = builds();
 afterAll(() => out[Symbol.dispose]());
 
+/** What the first invocation did that took a task: on a busy machine one may be out of time before it has. */
+async function worked(url: string): Promise<{ handled: object }> {
+  for (let tries = 1; ; tries++) {
+    const answer = (await (await post(url)).json()) as { handled: object };
+    if (Object.keys(answer.handled).length > 0 || tries === 20) return answer;
+  }
+}
+
 describe.each(TARGETS)("%s", (target) => {
   let built: Built;
   let outside: Awaited<ReturnType<typeof witness>>;
@@ -102,11 +110,12 @@ describe.each(TARGETS)("%s", (target) => {
     const given = { ackWait: 6_000, stopGrace: 1_500, requestTimeout: 2_000 };
     await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "5s" });
     await s.walk("t", { steps: 10, ms: 300 });
-    const answers: unknown[] = [];
+    const answers: { handled: object }[] = [];
     for (let i = 0; i < 20 && (await s.task("t"))?.state !== "completed"; i++)
-      answers.push(await (await post(s.deployed.url)).json());
+      answers.push(await worked(s.deployed.url));
     expect(answers.length).toBeGreaterThanOrEqual(3);
-    expect(answers[0]).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
+    for (const answer of answers.slice(0, -1))
+      expect(answer).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
     expect(s.steps("t")).toEqual(steps("t", 10));
     expect(await s.task("t")).toMatchObject({
       state: "completed",
@@ -122,8 +131,8 @@ describe.each(TARGETS)("%s", (target) => {
     const given = { ackWait: 3_000, stopGrace: 900, requestTimeout: 1_000 };
     await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "4s" });
     await s.walk("t", { steps: 2, ms: 100, deaf: true });
-    const answer = await post(s.deployed.url);
-    expect(await answer.json()).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
+    const answer = await worked(s.deployed.url);
+    expect(answer).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
     expect(await s.task("t")).toMatchObject({ state: "dispatched", released: false, attempts: 0 });
     expect(s.steps("t")).toEqual(steps("t", 1));
   });

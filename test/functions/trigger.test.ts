@@ -9,6 +9,8 @@ import { later } from "../support/time/clocks.ts";
 import { until } from "../support/time/until.ts";
 
 const runSecret = "a-secret-of-the-tests";
+/** Calls without an identity. */
+const nobody = async () => ({});
 
 /** Counts the calls of each agent's function. */
 async function counting(onCall: () => Promise<void> = async () => {}) {
@@ -23,7 +25,7 @@ async function counting(onCall: () => Promise<void> = async () => {}) {
 
 test("an agent is woken at once, and once more after a pause for all that came meanwhile", async () => {
   await using functions = await counting();
-  const { trigger, done } = triggers(functions.config, () => {}, 300);
+  const { trigger, done } = triggers(functions.config, () => {}, nobody, 300);
   for (let i = 0; i < 5_000; i++) for (const agent of ["a", "b"]) trigger(agent);
   await until("both were called again", async () => functions.calls.length === 4);
   expect(functions.calls.toSorted()).toEqual(["a", "a", "b", "b"]);
@@ -36,7 +38,7 @@ test("an agent is woken at once, and once more after a pause for all that came m
 
 test("one that was woken once is not called again for nothing", async () => {
   await using functions = await counting();
-  const { trigger, hurry, done } = triggers(functions.config, () => {}, 60_000);
+  const { trigger, hurry, done } = triggers(functions.config, () => {}, nobody, 60_000);
   trigger("a");
   hurry();
   await done();

@@ -135,9 +135,9 @@ test("a parent that is redriven from scratch has children of its own, and on its
   await b.submit({}, { id: "t" });
   const once = () => b.drain(agentOf((c) => (c.id === "t" ? agent.run(c) : "child"), { attempts: 1 }));
   await once();
-  await redrive(b.deps, "t", false);
+  await redrive(b.deps, "t");
   await once();
-  await redrive(b.deps, "t", true);
+  await redrive(b.deps, "t", { fromScratch: true });
   await once();
   expect(new Set(ids).size).toBe(2);
   expect(ids[0]).toBe(ids[1]);
@@ -159,7 +159,7 @@ test("work whose own Msg-Id says that it is another's is refused, and does not r
   expect(await b.drain()).toEqual({ completed: 1 });
   expect(runs).toBe(1);
   // It is a dead letter like any other.
-  await redrive(b.deps, "second", false);
+  await redrive(b.deps, "second");
   expect(await b.drain()).toEqual({ completed: 1 });
 });
 
@@ -172,13 +172,15 @@ test("an answer to a question that was asked before is refused in the write itse
   await b.submit({}, { id: "t" });
   await b.drain();
   const yes = { approved: true, by: "ann" };
-  await expect(signal(b.deps, "t", "approval:go", yes, "another")).rejects.toMatchObject({
+  await expect(signal(b.deps, "t", "approval:go", yes, { question: "another" })).rejects.toMatchObject({
     code: "question_moved",
   });
   expect((await b.task("t")).signals).toEqual([]);
   const asked = questionOf(await b.task("t"));
-  await signal(b.deps, "t", "approval:go", yes, asked);
-  await expect(signal(b.deps, "t", "approval:go", { ...yes, by: "bob" }, asked)).rejects.toMatchObject({
+  await signal(b.deps, "t", "approval:go", yes, { question: asked });
+  await expect(
+    signal(b.deps, "t", "approval:go", { ...yes, by: "bob" }, { question: asked }),
+  ).rejects.toMatchObject({
     code: "question_moved",
   });
   await until("it is in doubt", async () => {

@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  type CallKind,
-  type Entry,
-  emptyHead,
-  extended,
-  known,
-  splitText,
-} from "../../shared/journal/entries.ts";
+import { type CallKind, type Entry, emptyHead, extended, known } from "../../shared/journal/entries.ts";
+import { splitText } from "../../shared/journal/parts.ts";
 import { type Trail, trail } from "../../shared/journal/trail.ts";
 
 /** The handler itself awaits every call. */

@@ -139,7 +139,7 @@ class Work {
         if (task.state === "cancelled") this.counts.cancelled++;
       }
       if (task.state === "failed" && (isAll || (this.#letters.get(id) ?? 0) + 2 <= this.reports))
-        await redrive(deps, id, id.endsWith("0"));
+        await redrive(deps, id, { fromScratch: id.endsWith("0") });
       if (task.state !== "waiting") continue;
       if (kind === "cancelled-waiting") await cancel(deps, id);
       if (kind === "waits") await signal(deps, id, "event", 1);

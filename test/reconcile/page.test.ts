@@ -19,10 +19,11 @@ describe("the page", () => {
       finding("settled_twice", "double"),
     );
 
-  test("begins with what was found, the worst first, mended ones marked", () => {
+  test("says what was found, the worst first, mended ones marked", () => {
     const half = mended(mended(some(), "orphan", "gone-on"), "overdue", "late");
     const text = markdown(report({ findings: half, repairs: { tasks_dispatched: 2 } }));
-    expect([...text.matchAll(/^#+ .*$/gm)].map(String).slice(1, 7)).toEqual([
+    expect([...text.matchAll(/^#+ .*$/gm)].map(String).slice(1, 8)).toEqual([
+      "## In short",
       "## Findings",
       "### Broken: settled twice, 1 task",
       "### To do: orphan, 2 tasks, 1 of them mended",
@@ -47,10 +48,11 @@ describe("the page", () => {
   test("says times and money as people write them", () => {
     const spent = { ...NO_TALLY.spent, turns: 2, inputTokens: 1_000, usd: 0.3 };
     const page = html(report({ agents: { echo: tally({ spent, runMs: { 123: 1 } }) } }));
-    expect(page).toContain("$0.30 (1,000 tokens, 2 turns)");
+    expect(page).toContain('<th scope="row">spent</th><td class="n">$0.30</td>');
+    expect(page).toContain('<th scope="row">tokens paid</th><td class="n">1,000</td>');
     expect(page).toContain("2 min 3 s / 2 min 3 s / 2 min 3 s");
-    expect(page).toContain('aria-label="2026-W46: $0.30"');
-    expect(page).toContain('aria-label="2026-W46: 1.3 s"');
+    expect(page).toContain('aria-label="Dollars spent. 2026-W46: $0.30"');
+    expect(page).toContain('aria-label="Time per task, p95. 2026-W46: 1.3 s"');
   });
 
   test("whatever a model named something stays text, in HTML and Markdown", () => {

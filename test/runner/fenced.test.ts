@@ -55,7 +55,7 @@ test("a holder whose task was taken over can't complete it, however good it beli
   const lease = { check: () => {}, stopBeats: async () => {} };
   const execution = { deps: b.deps, agent, held: first, lease } as unknown as Holding;
   const recorded = await record(execution, {
-    outcome: { kind: "completed", result: "stale" },
+    outcome: { kind: "completed", ended: true, result: "stale" },
     journal: { journaled: 0, spent: NO_COST, saved: NO_COST },
   });
   expect(recorded).toMatchObject({ word: { kind: "silent" }, as: "abandoned" });

@@ -34,7 +34,7 @@ test.each(["removed", "put back"])("a task whose journal was %s does not pay twi
   expect(paid).toHaveLength(1);
   expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "journal_altered" } });
   // From scratch it begins anew, by a person's word, and asks for the first answer again.
-  await redrive(b.deps, "t", true);
+  await redrive(b.deps, "t", { fromScratch: true });
   await b.drain();
   expect((await b.task("t")).state).toBe("waiting");
 });

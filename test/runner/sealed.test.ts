@@ -195,12 +195,12 @@ describe("a journal", () => {
         one.kind === "step" && one.key === "one#1" ? { ...one, value: "lie" } : one,
       ),
     }));
-    await redrive(b.deps, "t", false);
+    await redrive(b.deps, "t");
     await b.drain();
     expect(seen).toEqual(["first 20000"]);
     expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "journal_altered" } });
     // From scratch it is not read any more.
-    await redrive(b.deps, "t", true);
+    await redrive(b.deps, "t", { fromScratch: true });
     await b.drain();
     expect(seen).toEqual(["first 20000", "first 20000"]);
     expect((await b.task("t")).state).toBe("completed");
@@ -213,7 +213,7 @@ describe("a journal", () => {
     const big = head?.recent.find((one) => one.kind === "step" && one.key === "big#1");
     const [part = ""] = (big as { parts?: string[] }).parts ?? [];
     await b.deps.store.putPart("t", part, JSON.stringify("y".repeat(20_000)));
-    await redrive(b.deps, "t", false);
+    await redrive(b.deps, "t");
     await b.drain();
     expect(seen).toEqual(["first 20000"]);
     expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "journal_altered" } });

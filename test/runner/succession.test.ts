@@ -77,7 +77,7 @@ describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))(
         await b.drain(strict);
         return (await b.task("t")).state === "failed";
       });
-      await redrive(b.deps, "t", false);
+      await redrive(b.deps, "t");
       await until("it is completed", isCompleted(b));
       expect(b.ran).toEqual(["one"]);
     });

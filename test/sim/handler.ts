@@ -11,6 +11,8 @@ import type { Process } from "./world/process.ts";
 const MODEL = "claude-haiku-4-5";
 /** Whoever comes next waits for longer than this after code was told to stop. */
 const LONGEST_LINGERING = 15_000;
+/** Of simulated runners: two thirds of the longest ack_wait. */
+const LONGEST_LEASE = 20_000;
 /** And for so long after a task that waits for somebody, where what ran beside the wait was told to stop. */
 const BESIDE_A_WAIT = graceOf(makeSettings({}));
 
@@ -169,8 +171,11 @@ class Player {
       toldAt = process.clock.monotonic();
     };
     signal.addEventListener("abort", listen, { once: true });
+    const begun = process.clock.now();
     await process.clock.sleep(ms);
-    const isLost = signal.aborted && isPawlError(signal.reason, "lease_lost");
+    // Frozen for as long as a lease it has lost that, also where its time was up at the same moment: the signal says one of both.
+    const wasFrozen = process.clock.now() - begun - ms >= LONGEST_LEASE;
+    const isLost = signal.aborted && (wasFrozen || isPawlError(signal.reason, "lease_lost"));
     const isBeside = signal.aborted && isPawlError(signal.reason, "execution_over");
     const most = isBeside ? BESIDE_A_WAIT : LONGEST_LINGERING;
     const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt >= most;
@@ -220,8 +225,9 @@ class Player {
       input: anything,
       inputSchema: { type: "object" },
       readOnly,
-      run: async ({ place }: { place: number }, key: string) => {
-        oracle.acts(this.run, readOnly ? "step" : "effect", `${of}/look/use-${of}-${place}#1`);
+      run: async ({ place, use }: { place: number; use: string }, key: string) => {
+        oracle.acts(this.run, readOnly ? "step" : "effect", `${of}/look/${use}#1`);
+        if (!readOnly) oracle.uses(id, of, place, use);
         return readOnly ? "seen" : outside.perform(process, id, key, false);
       },
       verify: (_: unknown, key: string) => outside.look(process, key),

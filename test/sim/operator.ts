@@ -7,6 +7,7 @@ import type { InDoubt } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { sha256 } from "../../shared/values/json.ts";
 import type { Operation } from "./plan/plan.ts";
+import { entryOf } from "./redrives.ts";
 import { report } from "./reports.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Process } from "./world/process.ts";
@@ -24,7 +25,7 @@ export function planOperations(simulation: Simulation): { readonly left: () => n
 }
 
 /** Until it is done, or refused: a submitter that got no answer asks again. */
-function attempt(simulation: Simulation, operation: Operation, over: () => void): void {
+export function attempt(simulation: Simulation, operation: Operation, over: () => void): void {
   const process = simulation.begin("operator");
   const isDone = { is: false };
   const work = async () => {
@@ -72,10 +73,15 @@ async function operate(
       await cancel(deps, id);
       return;
     case "redrive":
-      await redrive(deps, id, false);
+      await redrive(deps, id);
       return;
+    case "redrive from": {
+      const from = entryOf(simulation.oracle.heads.get(id), operation.place);
+      await redrive(deps, id, from === undefined ? {} : { from });
+      return;
+    }
     case "redrive from scratch":
-      await redrive(deps, id, true);
+      await redrive(deps, id, { fromScratch: true });
       return;
     case "approve":
       await signal(deps, id, approvalSignal(operation.name), by);
@@ -137,8 +143,9 @@ export function keepAnswering(simulation: Simulation): void {
       }
       const asks =
         task.state === "in_doubt" ? [task.effect] : task.state === "waiting" ? task.waitingFor : [];
-      // What was answered need not be said again, and a deadline comes by itself.
-      const isAnswered = (name: string) => task.signals.some((one) => one.name === name);
+      // What was answered need not be said again, unless it was of what a redrive forgot; and a deadline comes by itself.
+      const since = task.redriven?.at ?? 0;
+      const isAnswered = (name: string) => task.signals.some((one) => one.name === name && one.at >= since);
       const isPersons = task.state === "in_doubt" || !("dueAt" in task);
       const names = asks.filter((name) => isPersons && !name.startsWith("child:") && !isAnswered(name));
       if (names.length === 0) continue;

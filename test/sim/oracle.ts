@@ -4,6 +4,7 @@ import type { InDoubt, Task } from "../../shared/task/document.ts";
 import { isSettled } from "../../shared/task/settled.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import type { AgentPlan } from "./plan/plan.ts";
+import { wronglyForgotten } from "./redrives.ts";
 import type { Asked } from "./world/model.ts";
 import type { Process } from "./world/process.ts";
 
@@ -71,7 +72,11 @@ export class Oracle {
   private readonly holders = new Map<string, string>();
   /** Effects that somebody really began, by task and key. */
   private readonly tried = new Set<string>();
+  /** What a model's tools did, by conversation and turn: under which id. */
+  private readonly used = new Map<string, string>();
   private readonly told: (what: string) => void;
+  /** Somebody wants to know what fails. */
+  failed: ((task: Extract<Task, { state: "failed" }>) => void) | undefined;
 
   constructor(
     { main, child }: { readonly main: AgentPlan; readonly child: AgentPlan },
@@ -97,6 +102,7 @@ export class Oracle {
     if (task.state === "failed" && this.isUnforeseen(task.error.code) && task.raw === undefined)
       this.breaks("no accident", `task ${task.id} failed: ${task.error.code}: ${task.error.message}`);
     // Who cancels a task that is in doubt has been told.
+    if (task.state === "failed" && before?.state !== "failed") this.failed?.(task);
     const isTold = before?.state === "in_doubt" || before?.state === "cancelled";
     if (task.state === "cancelled" && !isTold) this.checkDoubts(task);
     if (!before || !isFinal(before)) return;
@@ -133,6 +139,21 @@ export class Oracle {
 
   journaled(head: Head): void {
     this.heads.set(head.taskId, head);
+    const task = this.tasks.get(head.taskId);
+    const wrong = task && wronglyForgotten(head, task);
+    if (wrong) this.breaks("nothing repeated", `task ${head.taskId}: ${wrong}`);
+  }
+
+  /** A tool that does something is used. A turn that was asked again, and has other ids, would use it twice. */
+  uses(taskId: string, name: string, turn: number, id: string): void {
+    const key = `${taskId}/${this.tasks.get(taskId)?.epoch}/${name}/${turn}`;
+    const before = this.used.get(key) ?? id;
+    this.used.set(key, before);
+    if (before !== id)
+      this.breaks(
+        "nothing repeated",
+        `task ${taskId}: the effect of ${name} was ${before}, and is ${id} now`,
+      );
   }
 
   /** The first line of a handler. */
@@ -238,6 +259,20 @@ export class Oracle {
     const task = this.tasks.get(taskId);
     if (!head || !task || head.born !== task.createdAt || head.epoch !== task.epoch) return false;
     const stored = kind === "step" ? "step" : "receipt";
-    return head.recent.some((entry) => entry.kind === stored && entry.key === key);
+    const first = head.count - head.recent.length;
+    let since: number | undefined;
+    let isThere = false;
+    for (const [i, entry] of head.recent.entries()) {
+      const began = since ?? first + i;
+      if (entry.key === key) {
+        since = began;
+        isThere ||= entry.kind === stored;
+      } else if (entry.kind === "redriven" && since !== undefined && kind !== "effect") {
+        if (!entry.forgets.some(([from, to]) => began >= from && began <= to)) continue;
+        since = undefined;
+        isThere = false;
+      }
+    }
+    return isThere;
   }
 }

@@ -98,7 +98,8 @@ test("a queue that its agent has not made yet is not taken for one that went", a
     { at: 5_000, task: "t1", do: "reconcile" },
   ] as const;
   const program: Program = [{ do: "child", key: "c", awaits: true }];
-  const played = await play(quiet(program, { runners, operations }), globals, true);
+  // By this seed the message is there when the runner first looks.
+  const played = await play(quiet(program, { seed: 2, runners, operations }), globals, true);
   expect(said(played, /publish\.retry .*no stream takes sim\.tasks\.child/)).toBeGreaterThan(0);
   expect(played.broken).toBeUndefined();
 });
@@ -131,7 +132,8 @@ describe("a function's invocations are too short", () => {
     const serverFaults = [{ at: 500, kind: "the broker is killed", ms: 800, forgets: 0 }] as const;
     const dies = { kind: "dies", when: "before" } as const;
     const faults = [{ process: "any runner", what: "put journal", after: 0, mishap: dies }];
-    const plan = quiet(program, { runners: short, faults, serverFaults, calmAt: 60_000 });
+    // By this seed the message is there when the runner first looks.
+    const plan = quiet(program, { seed: 2, runners: short, faults, serverFaults, calmAt: 60_000 });
     const played = await play(plan, globals, true);
     expect(played.broken).toBeUndefined();
     expect(said(played, /^task t1: takeover by/)).toBe(1);

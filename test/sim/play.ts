@@ -2,6 +2,7 @@ import { isFinal } from "../../shared/task/table.ts";
 import { keepAnswering, planOperations, publishDirectly } from "./operator.ts";
 import type { Broken } from "./oracle.ts";
 import type { Plan, ServerFault } from "./plan/plan.ts";
+import { keepRedriving } from "./redrives.ts";
 import { explain } from "./reports.ts";
 import { keepDispatching, keepRunning } from "./runners.ts";
 import { BEGIN, type Line, Simulation } from "./simulation.ts";
@@ -24,6 +25,7 @@ export async function play(plan: Plan, globals: Globals, isTold = false): Promis
   const simulation = new Simulation(plan, globals, isTold);
   const { time, oracle, broker } = simulation;
   const operations = planOperations(simulation);
+  const redrives = keepRedriving(simulation);
   for (const runner of plan.runners) keepRunning(simulation, runner);
   keepDispatching(simulation);
   keepAnswering(simulation);
@@ -34,7 +36,7 @@ export async function play(plan: Plan, globals: Globals, isTold = false): Promis
     simulation.calm();
   });
   const isOver = () => {
-    if (operations.left() > 0 || oracle.open > 0) return false;
+    if (operations.left() + redrives.left() + oracle.open > 0) return false;
     for (const stream of broker.streams.values()) if (stream.messages.size > 0) return false;
     return true;
   };

@@ -31,6 +31,7 @@ function* smallerThan(plan: Plan): Generator<Plan> {
   for (const faults of without(plan.faults)) yield { ...plan, faults };
   for (const serverFaults of without(plan.serverFaults)) yield { ...plan, serverFaults };
   for (const operations of without(plan.operations)) yield { ...plan, operations };
+  for (const redrives of without(plan.redrives ?? [])) yield { ...plan, redrives };
   for (const program of smallerPrograms(main.program))
     yield { ...plan, agents: { ...plan.agents, main: { ...main, program } } };
   if (plan.losses > 0) yield { ...plan, losses: 0 };

@@ -17,6 +17,7 @@ function planned({
   agents,
   runners,
   operations,
+  redrives = [],
   faults,
   serverFaults,
   losses,
@@ -31,6 +32,7 @@ function planned({
     ...shown("child", JSON.stringify(agents.main.program).includes('"child"') ? [agents.child] : []),
     ...shown("runner", runners),
     ...shown("somebody", operations),
+    ...shown("what fails", redrives),
     ...shown("fault", faults),
     ...shown("server", serverFaults),
   ];

@@ -21,7 +21,7 @@ export const report = (more: Partial<Report>): Report => ({
   repairs: {},
   settings: [],
   operations: { reads: 10, writes: 9, readMs: 20, writeMs: 27 },
-  trends: [{ name: "2026-W46", figures: { sequences: 3, usd: 0.3, runP95: 1_300 } }],
+  trends: [{ name: "2026-W46", figures: { sequences: 3, usd: 0.3, wholeP95: 1_300 } }],
   writtenAt: 0,
   ...more,
 });

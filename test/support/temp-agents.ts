@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
 import { ROOT } from "../../infra/build/targets.ts";
 
@@ -12,4 +12,20 @@ export function tempAgents(): string {
   const folder = mkdtempSync(join(ROOT, "dist", "agents-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** The files of the author's guide, by their name in agents/. */
+export function authorsCode(): Record<string, string> {
+  const guide = readFileSync(join(ROOT, "docs/author.md"), "utf8");
+  const blocks = guide.matchAll(/```ts\n\/\/ agents\/([\w./-]+)\.ts\n([\s\S]*?)```/g);
+  return Object.fromEntries([...blocks].map(([, name, code]) => [name, code] as [string, string]));
+}
+
+/** As files in a folder of a test's own. */
+export function writeAuthorsCode(folder: string): void {
+  for (const [name, code] of Object.entries(authorsCode())) {
+    const file = join(folder, `${name}.ts`);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, code.replaceAll("../shared/", `${SHARED}/`));
+  }
 }

@@ -47,7 +47,11 @@ function expectWhole(text: string): void {
     /Every task was done exactly once\./,
     /The report of \d{4}-W\d\d: All 3 sequences explained; nothing completed twice\./,
     /duplicates that reached execution +0$/m,
-    /saved by the journal +< \$0\.01 \(\d+ tokens, 1 turn\)/,
+    /^ +Tasks completed +3 {3}3 came$/m,
+    /^ +Time per task, p50 +\d.* {3}p95: \d.*, submit to completion$/m,
+    /^ +model turns paid +3$/m,
+    /^ +saved by the journal +< \$0\.01$/m,
+    /^ +model turns saved +1$/m,
     /The whole of it: \S+\.html/,
   ]) {
     expect(text).toMatch(line);

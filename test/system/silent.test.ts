@@ -118,7 +118,8 @@ test("a full disk is named by whoever gives up on it, and by whoever waits", asy
   await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
   const storage = (most: string) => `jetstream { store_dir: "${folder}", max_file_store: ${most} }`;
   await using nats = await testNats({ folder, config: storage("200KB") });
-  await using b = await bench(nats, "nats-kv", defineAgent({ run: () => 1 }));
+  const unlimited = { storeBytes: -1, queueBytes: -1 };
+  await using b = await bench(nats, "nats-kv", defineAgent({ run: () => 1 }), unlimited);
   const bucket = `$KV.${b.world.config.settings.namespace}-tasks.filler`;
   await until("it is full", async () =>
     b.deps.nc

@@ -36,7 +36,8 @@ test("without a cookie every page leads to the login, and all of it is guarded b
   for (const path of PAGES) {
     for (const headers of [{}, { cookie: "pawl=x" }, { cookie: `pawl=pawl_${"x".repeat(43)}` }]) {
       const answer = await s.request(path, { headers });
-      expect([answer.status, answer.headers.get("location")], path).toEqual([303, "/ui/login"]);
+      const next = path === "/ui" || path === "/ui/live" ? "" : `?next=${encodeURIComponent(path)}`;
+      expect([answer.status, answer.headers.get("location")], path).toEqual([303, `/ui/login${next}`]);
       guarded(answer);
     }
   }
@@ -73,7 +74,7 @@ test("the login takes the API's tokens, and its cookie is out of reach for scrip
   }
   expect((await login(await s.token("sub", ["submit"]))).status).toBe(403);
   const local = await login(` ${token}\n`);
-  expect([local.status, local.headers.get("location")]).toEqual([303, "/ui"]);
+  expect([local.status, local.headers.get("location")]).toEqual([303, "/ui/login/kept?next=%2Fui"]);
   expect(local.headers.get("set-cookie")).toBe(
     `pawl=${token}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict`,
   );
@@ -99,7 +100,7 @@ test("a token that is revoked is out at once, and a logout takes the cookie away
   expect(left.headers.get("set-cookie")).toMatch(/^pawl=; Max-Age=0; Path=\/; HttpOnly/);
   await revokeToken(s.deps.store, ann.token);
   const gone = await ann.get("/ui/tasks");
-  expect([gone.status, gone.headers.get("location")]).toEqual([303, "/ui/login"]);
+  expect([gone.status, gone.headers.get("location")]).toEqual([303, "/ui/login?next=%2Fui%2Ftasks"]);
   expect(gone.headers.get("set-cookie")).toMatch(/^pawl=; Max-Age=0/);
 });
 

@@ -1,76 +1,82 @@
-import { watch } from "node:fs";
-import { join } from "node:path";
+import { relative } from "node:path";
 import type { Command } from "commander";
 import { parseDuration } from "../../../shared/values/duration.ts";
 import { agentsFolder } from "../../agents.ts";
-import { ROOT } from "../../build/targets.ts";
-import type { DevStack } from "../../local/dev.ts";
+import type { DevStack } from "../../local/dev/dev.ts";
 import { printable, say, sayJson } from "../output.ts";
+
+interface Options {
+  readonly cronEvery: string;
+  readonly fresh?: boolean;
+  readonly json?: boolean;
+}
 
 export function addDev(program: Command): void {
   program
     .command("dev")
     .description("run everything on this machine: servers, and every function in workerd")
     .option("--cron-every <duration>", "how often cron fires", "1m")
+    .option("--fresh", "begin with empty stores; else tasks are as the last dev left them")
     .option("--json", "one JSON object a line: first the ready line, then log lines")
     .addHelpText(
       "after",
-      "\nStarts over when a file changes. Ctrl-C stops everything.\nExample:\n  npm run dev",
+      `
+Functions get [vars] of wrangler.toml, .dev.vars and, over both, the shell's variables of the same names and Pawl's
+settings. What changes is rebuilt; agents may come and go. Ctrl-C stops everything, and the next dev goes on from there.
+Example:
+  npm run dev -- --cron-every 10s`,
     )
-    .action(async (options: { cronEvery: string; json?: boolean }, command: Command) => {
+    .action(async (options: Options, command: Command) => {
       const json = options.json ?? false;
       const cronEvery = parseDuration(options.cronEvery);
       if (!cronEvery) command.error(`--cron-every ${options.cronEvery} is not a duration; write it like 1m`);
-      const tell = (line: string) => (json ? sayJson({ event: "dev", message: line }) : say(line));
-      const ended = new Promise((resolve) => {
-        process.once("SIGINT", resolve);
-        process.once("SIGTERM", resolve);
-      });
+      const sayLines = (lines: string) => {
+        for (const line of lines.split("\n")) say(line);
+      };
+      const tell = (line: string) => (json ? sayJson({ event: "dev", message: line }) : sayLines(line));
+      const ended = untilStopped();
       // Takes a second to load, which no other command should.
-      const { startDev } = await import("../../local/dev.ts");
-      await using stack = await startDev(agentsFolder(), cronEvery, tell, (line) =>
-        json ? sayJson(asJson(line)) : say(asText(line)),
-      );
-      if (json) sayJson({ ready: true, urls: stack.urls, env: stack.env });
+      const [{ startDev }, { projectIn }] = await Promise.all([
+        import("../../local/dev/dev.ts"),
+        import("../../local/dev/project.ts"),
+      ]);
+      await using stack = await startDev({
+        project: projectIn(process.cwd(), agentsFolder()),
+        shell: process.env,
+        cronEvery,
+        fresh: options.fresh ?? false,
+        tell,
+        hear: (line) => (json ? sayJson(asJson(line)) : say(asText(line))),
+      });
+      if (json) sayJson({ ready: true, urls: stack.urls, env: stack.env, envFile: stack.envFile });
       else greet(stack);
-      using _ = watching([agentsFolder(), join(ROOT, "shared"), join(ROOT, "functions")], () =>
-        stack.rebuild(),
-      );
-      await ended;
+      const why = await Promise.race([ended, stack.failed]);
+      if (why === undefined) return;
+      tell(`! ${why}`);
+      process.exitCode = 1;
     });
 }
 
-function greet({ urls, env }: DevStack): void {
-  say(
-    `ready: ${Object.entries(urls)
-      .map(([name, url]) => `${name} ${url}`)
-      .join("  ")}`,
-  );
-  say("In another terminal:");
-  say(
-    `  export ${Object.entries(env)
-      .map(([name, value]) => `${name}='${value}'`)
-      .join(" ")}`,
-  );
-  say(`  npx pawl submit echo '{"text": "hello"}'`);
+/** By a signal. By a second one, whatever is under way ends at once: what was started does not outlive this process. */
+function untilStopped(): Promise<undefined> {
+  return new Promise((resolve) => {
+    let isStopped = false;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+      process.on(signal, () => {
+        if (isStopped) process.exit(130);
+        isStopped = true;
+        resolve(undefined);
+      });
+  });
 }
 
-/** Calls back once things are quiet again: an editor writes a file in several goes. */
-function watching(folders: readonly string[], changed: () => void): Disposable {
-  let timer: NodeJS.Timeout | undefined;
-  const watchers = folders.map((folder) =>
-    watch(folder, { recursive: true }, (_, file) => {
-      if (!file?.endsWith(".ts")) return;
-      clearTimeout(timer);
-      timer = setTimeout(changed, 100);
-    }),
-  );
-  return {
-    [Symbol.dispose]: () => {
-      clearTimeout(timer);
-      for (const watcher of watchers) watcher.close();
-    },
-  };
+function greet({ urls, envFile }: DevStack): void {
+  say("ready:");
+  for (const [name, url] of Object.entries(urls))
+    say(`  ${name.padEnd(16)}${url}${name === "api" ? "/ui" : ""}`);
+  say("In another terminal:");
+  say(`  . ${relative(process.cwd(), envFile) || envFile}`);
+  say(`  npx pawl submit echo '{"text": "hello"}'`);
 }
 
 /** A function's log line, or whatever else workerd printed. */

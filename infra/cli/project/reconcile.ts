@@ -1,12 +1,15 @@
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
+import { audited } from "../../../shared/audit/audited.ts";
+import type { Deed } from "../../../shared/audit/entry.ts";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { counted, nameOf, type Report, verdictOf } from "../../../shared/reconcile/figures/report.ts";
 import { kindOf, kindsBySeverity, leftOf } from "../../../shared/reconcile/findings/found.ts";
 import { writers } from "../../../shared/reconcile/page/writers.ts";
 import { lookBack, reconcile } from "../../../shared/reconcile/reconcile.ts";
 import { agentsFolder, knownAgents } from "../../agents.ts";
+import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
 
 interface Options {
@@ -47,13 +50,9 @@ export function addReconcile(program: Command, config: () => Config): void {
       const report = period
         ? await lookBack(deps, stop.signal, period)
         : (
-            await reconcile(deps, stop.signal, {
-              repair: options.repair,
-              writers,
-              lanes,
-              onProgress,
-              isWhole,
-            })
+            await audited({ ...deps, actor: commandActor() }, deed(options), () =>
+              reconcile(deps, stop.signal, { repair: options.repair, writers, lanes, onProgress, isWhole }),
+            )
           )?.report;
       if (process.stderr.isTTY) process.stderr.write("\n");
       if (!report) {
@@ -66,6 +65,12 @@ export function addReconcile(program: Command, config: () => Config): void {
       if (!verdictOf(report).ok) process.exitCode = 1;
     });
 }
+
+/** What a reconciliation repairs, it does as itself: that a person asked for it, the trail says. */
+const deed = ({ repair, all }: Options): Deed => ({
+  op: "reconcile",
+  ...((!repair || all) && { detail: [!repair && "--no-repair", all && "--all"].filter(Boolean).join(" ") }),
+});
 
 function time(text: string): number {
   const at = Date.parse(text);

@@ -1,14 +1,24 @@
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
-import { redrive } from "../../../shared/dispatch/operate.ts";
+import { type Redrive, redrive } from "../../../shared/audit/operations.ts";
 import { errorKinds, isPawlError, messageOf, PawlError } from "../../../shared/errors/errors.ts";
 import type { Failed } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
-import { agentsFolder, lanesKnown } from "../../agents.ts";
+import { agentsFolder, checkAgents, lanesKnown } from "../../agents.ts";
+import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
 import { rawLines, rawText } from "../raw.ts";
-import { fieldLines, journalFacts, journalLines, journalOf, short, taskNamed, time } from "./status.ts";
+import {
+  fieldLines,
+  journalFacts,
+  journalLines,
+  journalOf,
+  short,
+  stackLines,
+  taskNamed,
+  time,
+} from "./status.ts";
 import { row, warnOf } from "./tasks.ts";
 
 interface Which {
@@ -72,28 +82,43 @@ export function addDlq(program: Command, config: () => Config): void {
     .option("--all", "all that --agent and --code leave")
     .option("--agent <name>", "with --all: of this agent")
     .option("--code <code>", "with --all: with this error")
-    .option("--resume", "on its journal: what was stored is not done again (default)")
+    .option(
+      "--resume",
+      "on its journal: what succeeded is not done again; an approval, event, child or model turn that it failed on is asked again (default)",
+    )
+    .option(
+      "--from <entry>",
+      "one task: from this entry of its journal on, steps, model turns and waits are done again; effects and children are kept (pawl events <id> shows the entries)",
+    )
     .option(
       "--from-scratch",
       "forget its journal: steps, model turns and effects are done again, under new keys",
     )
     .option("--json", "answer in JSON")
-    .addHelpText("after", "\nExample:\n  pawl dlq redrive --all --agent echo --code attempts_exhausted")
+    .addHelpText(
+      "after",
+      "\nExample:\n  pawl dlq redrive --all --agent echo --code attempts_exhausted\n  pawl dlq redrive order-7 --from draft#1",
+    )
     .action(
       async (
         id: string | undefined,
-        options: Which & { all?: boolean; resume?: boolean; fromScratch?: boolean },
+        options: Which & { all?: boolean; resume?: boolean; fromScratch?: boolean; from?: string },
         command: Command,
       ) => {
-        const { all, resume, fromScratch = false, json = false } = options;
+        const { all, resume, fromScratch = false, from, json = false } = options;
         if ((id === undefined) === !all) command.error("Give one task's id, or --all");
         if (resume && fromScratch)
           command.error("--resume and --from-scratch exclude each other: choose one");
+        if (from !== undefined && (resume || fromScratch))
+          command.error("--from excludes --resume and --from-scratch: choose one");
+        if (from !== undefined && all)
+          command.error("--from is of one task's journal: give its id, not --all");
         if (id !== undefined) checkTaskId(id);
         await using wired = await wire(config(), logger(json));
-        const deps = { ...wired, lanesOf: await lanesKnown(agentsFolder()) };
+        const deps = { ...wired, lanesOf: await lanesKnown(agentsFolder()), actor: commandActor() };
         const ids = id === undefined ? await idsOf(deps, options) : [id];
-        const done = await redriveAll(deps, ids, fromScratch, id !== undefined, json);
+        const how = { fromScratch, ...(from !== undefined && { from }) };
+        const done = await redriveAll(deps, ids, how, id !== undefined, json);
         if (json) sayJson(done);
         else say(`redriven ${done.redriven.length} of ${ids.length}`);
         if (done.refused.length > 0) process.exitCode = 1;
@@ -104,7 +129,7 @@ export function addDlq(program: Command, config: () => Config): void {
 function letterLines(task: Failed): string[] {
   const { id, agent, lane, error, lastError, attempts, executions, dispatches, input, raw } = task;
   // What a spent task failed with at last was thrown by its handler; the word for it has no stack of its own.
-  const stack = (error.stack ?? lastError?.stack ?? "").split("\n").filter((line) => line.trim() !== "");
+  const stack = stackLines(error.stack ? error : lastError);
   return [
     ...fieldLines([
       ["task", id],
@@ -112,7 +137,7 @@ function letterLines(task: Failed): string[] {
       ["failed", time(task.updatedAt)],
       ["reason", `${error.code}: ${error.message}`],
     ]),
-    ...stack.map((line) => `  ${line.trim()}`),
+    ...stack,
     ...fieldLines([
       ["phase", error.phase],
       ["attempts", `${attempts} failures, ${executions} starts, ${dispatches} dispatches`],
@@ -124,18 +149,12 @@ function letterLines(task: Failed): string[] {
   ];
 }
 
-async function redriveAll(
-  deps: Wired,
-  ids: readonly string[],
-  fromScratch: boolean,
-  isOne: boolean,
-  json: boolean,
-) {
+async function redriveAll(deps: Wired, ids: readonly string[], how: Redrive, isOne: boolean, json: boolean) {
   const redriven: string[] = [];
   const refused: { id: string; reason: string }[] = [];
   for (const id of ids) {
     try {
-      await redrive(deps, id, fromScratch);
+      await redrive(deps, id, how);
       redriven.push(id);
     } catch (error) {
       // Of many, one that somebody else has redriven meanwhile, or that can't be, does not stop the others.
@@ -156,7 +175,12 @@ async function idsOf(deps: Wired, which: Which): Promise<string[]> {
 }
 
 async function* failed(deps: Wired, { agent, code }: Which): AsyncGenerator<Failed> {
-  if (agent === "") throw new PawlError("agent_unknown", "--agent is empty");
+  if (agent !== undefined)
+    await checkAgents(
+      [agent],
+      agentsFolder(),
+      async () => (await deps.store.list({ agent }, 1)).tasks.length > 0,
+    );
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
     const page = await deps.store.list({ state: "failed", ...(agent && { agent }) }, PAGE, cursor);
     warnOf(deps.log, page.unreadable);

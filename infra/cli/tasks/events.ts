@@ -2,9 +2,10 @@ import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
 import { type Followed, follow } from "../../../shared/dispatch/follow.ts";
-import type { Entry } from "../../../shared/journal/entries.ts";
+import type { Entry, Range } from "../../../shared/journal/entries.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
+import { sayDuration } from "../../../shared/values/duration.ts";
 import { logger, say, sayJson } from "../output.ts";
 import { historyLine } from "./status.ts";
 
@@ -54,6 +55,14 @@ function eventLine(event: Followed): string {
 
 const SHOWN = 200;
 
+/** Entries by the numbers that their lines have. */
+function forgotten(forgets: readonly Range[]): string {
+  const ranges = forgets.map(([first, last]) =>
+    first === last ? `${first + 1}` : `${first + 1}-${last + 1}`,
+  );
+  return ranges.length === 0 ? "forgets nothing" : `forgets ${ranges.join(", ")}`.slice(0, SHOWN);
+}
+
 /** What an entry says beside its key. */
 function detail(entry: Entry): string {
   const says: (string | undefined)[] = [];
@@ -62,11 +71,15 @@ function detail(entry: Entry): string {
     says.push(`${entry.of}${until}`);
   }
   if (entry.kind === "undone" || entry.kind === "unsure") says.push(entry.why.slice(0, SHOWN));
+  if (entry.kind === "redriven") says.push(forgotten(entry.forgets));
   if (entry.kind === "receipt" && entry.cost) says.push(dollars(entry.cost.usd));
+  if ("asked" in entry && entry.asked) says.push(`asked ${short(entry.asked.text ?? "(not kept)")}`);
   if ("parts" in entry && entry.parts) says.push("(a large value)");
-  if ("value" in entry) {
-    const text = JSON.stringify(entry.value) ?? "";
-    says.push(text.length > SHOWN ? `${text.slice(0, SHOWN)}… (--json shows all)` : text);
-  }
+  if ("value" in entry) says.push(short(JSON.stringify(entry.value) ?? ""));
+  if ("took" in entry && entry.took !== undefined) says.push(sayDuration(entry.took));
   return says.map((one) => `  ${one}`).join("");
+}
+
+function short(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}… (--json shows all)` : text;
 }

@@ -1,27 +1,33 @@
-import { hostname, userInfo } from "node:os";
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
-import { accept } from "../../../shared/dispatch/accept.ts";
-import { cancel, type Resolution, resolve, signal } from "../../../shared/dispatch/operate.ts";
+import { accept, cancel, type Resolution, resolve, signal } from "../../../shared/audit/operations.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { approvalSignal, isEventName } from "../../../shared/task/signals.ts";
 import { type Json, parseJson } from "../../../shared/values/json.ts";
 import { agentsFolder, lanesKnown } from "../../agents.ts";
+import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
 
 interface Options {
   readonly json?: boolean;
 }
 
+interface Early {
+  readonly early?: boolean;
+}
+
+const EARLY = "keep it for a wait that is still to come; otherwise a name that nobody waits for is refused";
+
 /** Commands by which a person answers a task. */
 export function addOperate(program: Command, config: () => Config): void {
   const act = async (id: string, { json = false }: Options, work: (deps: Deps) => Promise<Task>) => {
     checkTaskId(id);
     await using deps = await wire(config(), logger(json));
-    const task = await work({ ...deps, lanesOf: await lanesKnown(agentsFolder()) });
+    const lanesOf = await lanesKnown(agentsFolder());
+    const task = await work({ ...deps, lanesOf, actor: commandActor() });
     if (json) sayJson({ id, state: task.state });
     else say(`${id} is ${task.state}`);
   };
@@ -35,14 +41,17 @@ export function addOperate(program: Command, config: () => Config): void {
       .description(`${name} what a task asks approval for; a task that waits goes on`)
       .argument("<id>", "the task's id")
       .argument("<name>", "the approval's name")
-      .option("--by <who>", "who says so", `${userInfo().username}@${hostname()}`)
+      .option("--by <who>", "who says so", commandActor().name)
       .option("--note <text>", "why")
+      .option("--early", EARLY)
       .option("--json", "answer in JSON")
       .addHelpText("after", `\nExample:\n  pawl ${name} notes-7 publish --note "checked by hand"`)
-      .action((id: string, approval: string, options: Options & { by: string; note?: string }) => {
-        const { by, note } = options;
+      .action((id: string, approval: string, options: Options & Early & { by: string; note?: string }) => {
+        const { by, note, early = false } = options;
         const value = { approved, by, ...(note !== undefined && { note }) };
-        return act(id, options, (deps) => signal(deps, id, approvalSignal(approval), value));
+        return act(id, options, (deps) =>
+          signal(deps, id, approvalSignal(approval), value, { ifAsked: !early }),
+        );
       });
   }
 
@@ -63,7 +72,7 @@ export function addOperate(program: Command, config: () => Config): void {
     .action(async (id: string, { json = false }: Options) => {
       checkTaskId(id);
       await using deps = await wire(config(), logger(json));
-      const accepted = await accept(deps, id);
+      const accepted = await accept({ ...deps, actor: commandActor() }, id);
       const what = Object.entries(accepted).flatMap(([name, is]) => (is ? [name] : []));
       if (json) sayJson({ id, ...accepted });
       else
@@ -72,18 +81,17 @@ export function addOperate(program: Command, config: () => Config): void {
 
   program
     .command("signal")
-    .description(
-      "send an event to a task; a task that waits for it goes on, otherwise it is kept until the task waits",
-    )
+    .description("send an event that a task waits for: the task goes on with it")
     .argument("<id>", "the task's id")
     .argument("<event>", "the event's name")
     .argument("[json]", "its value", "null")
+    .option("--early", EARLY)
     .option("--json", "answer in JSON")
     .addHelpText("after", `\nExample:\n  pawl signal order-7 paid '{"amount": 3}'`)
-    .action((id: string, event: string, text: string, options: Options, command: Command) => {
+    .action((id: string, event: string, text: string, options: Options & Early, command: Command) => {
       if (!isEventName(event)) command.error(`${event}: use pawl approve, reject or resolve for this`);
       const value: Json = parseJson(text, "The event's value");
-      return act(id, options, (deps) => signal(deps, id, event, value));
+      return act(id, options, (deps) => signal(deps, id, event, value, { ifAsked: !options.early }));
     });
 
   program

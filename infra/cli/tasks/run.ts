@@ -1,57 +1,94 @@
 import { Console } from "node:console";
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
+import { checkSecrets, redacted, redactorOf } from "../../../functions/wiring/secrets.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
-import { messageOf } from "../../../shared/errors/errors.ts";
+import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
 import { serve } from "../../../shared/runner/serve.ts";
 import type { Settings } from "../../../shared/settings/settings.ts";
-import { agentsFolder, lanesKnown, loadAgent } from "../../agents.ts";
+import { agentNames, agentsFolder, lanesKnown, loadAgent } from "../../agents.ts";
 import { logger, say, sayJson } from "../output.ts";
+
+interface Options {
+  readonly all?: boolean;
+  readonly once?: boolean;
+  readonly drain?: boolean;
+  readonly json?: boolean;
+}
 
 export function addRun(program: Command, config: () => Config): void {
   program
     .command("run")
-    .description("run an agent's tasks in this process, until stopped")
-    .argument("<agent>", "name of a file in the agents folder")
-    .option("--once", "handle at most one task, then end")
-    .option("--drain", "end when the agent's queues are empty")
-    .option("--json", "log and answer in JSON lines")
+    .description("run agents' tasks in this process, until stopped")
+    .argument("[agents...]", "names of files in the agents folder")
+    .option("--all", "every agent in the folder")
+    .option("--once", "handle at most one task of each agent, then end")
+    .option("--drain", "end when the agents' queues are empty")
+    .option("--json", "log and answer in JSON lines, one for each agent")
     .addHelpText(
       "after",
-      "\nTasks that fail don't change the exit code: see pawl status.\nExample:\n  pawl run echo --drain",
+      "\nTasks that fail don't change the exit code: see pawl status.\nExample:\n  pawl run echo --drain\n  pawl run digest summarize",
     )
-    .action(
-      async (
-        name: string,
-        options: { once?: boolean; drain?: boolean; json?: boolean },
-        command: Command,
-      ) => {
-        if (options.once && options.drain) command.error("--once and --drain exclude each other: choose one");
-        const mode = options.once ? "once" : options.drain ? "drain" : "forever";
-        const agent = await loadAgent(name, agentsFolder());
-        const { settings, ...rest } = config();
-        const log = logger(options.json ?? false);
-        const stop = stopSignal(settings);
-        // Standard output is for the answer; what an agent prints goes where the log goes.
-        globalThis.console = new Console(process.stderr);
-        // A promise that an agent forgot to await must not end the tasks of every lane.
-        process.on("unhandledRejection", (reason) => {
-          const stack = reason instanceof Error ? reason.stack : undefined;
-          log("error", "agent.unhandled-rejection", { reason: messageOf(reason), stack });
-        });
-        await using deps = await wire({ settings, ...rest }, log);
-        log("info", "run.started", { agent: name, mode, bus: deps.bus.name, store: deps.store.name });
-        const lanesOf = await lanesKnown(agentsFolder());
-        // Loaded only where there is a key.
-        const model = rest.model && (await import("../../../functions/wiring/model.ts")).modelOf(rest);
-        const handled = await serve({ ...deps, ...model, lanesOf }, { name, agent, mode, stop: stop.signal });
+    .action(async (given: string[], options: Options, command: Command) => {
+      if (options.once && options.drain) command.error("--once and --drain exclude each other: choose one");
+      if ((options.all ?? false) === given.length > 0) command.error("Give agents' names, or --all");
+      const mode = options.once ? "once" : options.drain ? "drain" : "forever";
+      const names = options.all ? await agentNames(agentsFolder()) : [...new Set(given)];
+      if (names.length === 0)
+        throw new PawlError("agent_unknown", `There are no agents in ${agentsFolder()}: pawl new writes one`);
+      const agents = await Promise.all(
+        names.map(async (name) => ({ name, agent: await loadAgent(name, agentsFolder()) })),
+      );
+      const { settings, ...rest } = config();
+      for (const { name, agent } of agents) checkSecrets(name, agent.secrets, process.env);
+      const redact = redactorOf(
+        agents.flatMap(({ agent }) => agent.secrets),
+        process.env,
+      );
+      const log = redacted(logger(options.json ?? false), redact);
+      const stop = stopSignal(settings);
+      // Standard output is for the answer; what an agent prints goes where the log goes.
+      globalThis.console = new Console(process.stderr);
+      // A promise that an agent forgot to await must not end the tasks of every lane.
+      process.on("unhandledRejection", (reason) => {
+        const stack = reason instanceof Error ? reason.stack : undefined;
+        log("error", "agent.unhandled-rejection", { reason: messageOf(reason), stack });
+      });
+      await using wired = await wire({ settings, ...rest }, log);
+      for (const { name } of agents)
+        log("info", "run.started", { agent: name, mode, bus: wired.bus.name, store: wired.store.name });
+      const lanesOf = await lanesKnown(agentsFolder());
+      // Loaded only where there is a key.
+      const model = rest.model && (await import("../../../functions/wiring/model.ts")).modelOf(rest);
+      const deps = { ...wired, ...model, lanesOf, redact };
+      await serveAll(agents, stop.signal, async ({ name, agent }, until) => {
+        const handled = await serve(deps, { name, agent, mode, stop: until });
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });
         else say(`${name}: ${summary(handled)}`);
         if (handled.retry && !options.json)
           say("  retries wait for their time: run again, or without --drain");
-        stop.done();
-      },
-    );
+      });
+      stop.done();
+    });
+}
+
+/** All of them at once. One that can't go on takes the others down with it, in good order: they hand off what they hold. */
+async function serveAll<One>(
+  all: readonly One[],
+  stop: AbortSignal,
+  serveOne: (one: One, stop: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const broken = new AbortController();
+  const until = AbortSignal.any([stop, broken.signal]);
+  const ended = await Promise.allSettled(
+    all.map((one) =>
+      serveOne(one, until).catch((error: unknown) => {
+        broken.abort(error);
+        throw error;
+      }),
+    ),
+  );
+  for (const one of ended) if (one.status === "rejected") throw one.reason;
 }
 
 function summary(handled: Readonly<Record<string, number>>): string {

@@ -8,10 +8,11 @@ import type { Entry, Head } from "../../../shared/journal/entries.ts";
 import { readJournal } from "../../../shared/journal/journal.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Stored } from "../../../shared/ports/store.ts";
-import type { HistoryEntry, InDoubt, Task, Waiting } from "../../../shared/task/document.ts";
+import type { HistoryEntry, InDoubt, Task, TaskFailure, Waiting } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
+import { signalParts } from "../../../shared/task/signals.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
-import { logger, say, sayJson } from "../output.ts";
+import { logger, oneLine, say, sayJson } from "../output.ts";
 
 export function addStatus(program: Command, config: () => Config): void {
   program
@@ -67,11 +68,23 @@ export function journalFacts({ head, entries }: Journal) {
   return { ...head, lost: lost(entries) };
 }
 
-function waitingLine({ id, waitingFor, summary }: Waiting): string {
-  const [first = ""] = waitingFor;
-  const approval = /^approval:(.*)$/.exec(first)?.[1];
-  const how = approval ? `pawl approve|reject ${id} ${approval}` : `pawl signal ${id} ${first}`;
-  return `${waitingFor.join(", ")} (${how})${summary ? `: ${summary.slice(0, 300)}` : ""}`;
+/** What it waits for, each with the command that answers it, and what the task says of it. */
+function waitingText({ id, waitingFor, summary }: Waiting): string {
+  const asked = waitingFor.map((signal) => {
+    const { kind, name } = signalParts(signal);
+    const command = { approval: "approve|reject", event: "signal" };
+    const how = kind === "child" ? `status ${word(name)}` : `${command[kind]} ${word(id)} ${word(name)}`;
+    return `${kind === "event" ? name : `${kind} ${name}`} (pawl ${how})`;
+  });
+  return [...asked, ...(summary ? [summary.slice(0, SUMMARY_SHOWN)] : [])].join("\n");
+}
+
+const SUMMARY_SHOWN = 1_000;
+
+/** As a shell takes it for one argument. */
+function word(text: string): string {
+  const quoted = /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return text.startsWith("-") ? `-- ${quoted}` : quoted;
 }
 
 function doubtLine({ id, effect }: InDoubt): string {
@@ -106,13 +119,18 @@ export function short(value: unknown): string {
   return text.length > 500 ? `${text.slice(0, 500)}… (--json shows all)` : text;
 }
 
-/** A name and a value in each line; what has no value is left out. */
+/** A name and a value in each line; what has no value is left out, and what has several lines stays in its column. */
 export function fieldLines(rows: readonly (readonly [string, string | undefined])[]): string[] {
-  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(11)} ${value}`]));
+  return rows.flatMap(([name, value]) => {
+    const texts = value === undefined ? [] : value.trimEnd().split(/\r\n|[\n\r]/);
+    return texts.map((text, i) => `${(i === 0 ? name : "").padEnd(11)} ${text}`.trimEnd());
+  });
 }
 
-export function historyLine({ at, event, state, fence, by, note }: HistoryEntry): string {
-  return `${time(at)}  ${event.padEnd(16)} ${state.padEnd(10)} fence ${fence}  ${by}${note ? `  ${note}` : ""}`;
+export function historyLine({ at, event, state, fence, by, note, error }: HistoryEntry): string {
+  const why = error && [error.code, error.message, error.where].filter(Boolean).join(" ");
+  const more = [note, why].filter(Boolean).map((one) => `  ${oneLine(one as string)}`);
+  return `${time(at)}  ${event.padEnd(16)} ${state.padEnd(10)} fence ${fence}  ${by}${more.join("")}`;
 }
 
 function lines(task: Task): string[] {
@@ -124,28 +142,44 @@ function lines(task: Task): string[] {
       "runner",
       task.state === "running" ? `${task.runner}${task.started ? "" : " (waiting for its turn)"}` : undefined,
     ],
-    ["waits for", task.state === "waiting" ? waitingLine(task) : undefined],
+    ["waits for", task.state === "waiting" ? waitingText(task) : undefined],
     ["in doubt", task.state === "in_doubt" ? doubtLine(task) : undefined],
     ["due", "dueAt" in task && task.dueAt !== undefined ? time(task.dueAt) : undefined],
     ["fence", String(task.fence)],
     ["counts", `starts ${task.executions}, failures ${task.attempts}, dispatches ${task.dispatches}`],
     ["input", short(task.input)],
     ["result", task.state === "completed" ? short(task.result) : undefined],
+  ]);
+  const error = fieldLines([
     [
       "error",
-      task.state === "failed"
-        ? `${task.error.code} (${task.error.phase}): ${task.error.message}${task.error.stack ?? ""}`
-        : undefined,
+      task.state === "failed" ? `${task.error.code} (${task.error.phase}): ${task.error.message}` : undefined,
     ],
-    [
-      "last error",
-      task.lastError && `${task.lastError.code}: ${task.lastError.message}${task.lastError.stack ?? ""}`,
-    ],
+  ]);
+  const lastError = fieldLines([
+    ["last error", task.lastError && `${task.lastError.code}: ${task.lastError.message}`],
+  ]);
+  const more = fieldLines([
     [
       "raw",
       task.state === "failed" && task.raw ? `${task.raw.bytes} bytes on ${task.raw.subject}` : undefined,
     ],
     ["settled", task.settled.map((one) => `${one.queue}#${one.seq} ${one.outcome}`).join(", ") || "none"],
   ]);
-  return [...fields, "history", ...task.history.map((entry) => `  ${historyLine(entry)}`)];
+  return [
+    ...fields,
+    ...error,
+    ...stackLines(task.state === "failed" ? task.error : undefined),
+    ...lastError,
+    ...stackLines(task.lastError),
+    ...more,
+    "history",
+    ...task.history.map((entry) => `  ${historyLine(entry)}`),
+  ];
+}
+
+/** A line for each: what is said as one line would have its ends made visible. */
+export function stackLines(error: TaskFailure | undefined): string[] {
+  const lines = error?.stack?.split("\n") ?? [];
+  return lines.filter((line) => line.trim() !== "").map((line) => `  ${line.trim()}`);
 }

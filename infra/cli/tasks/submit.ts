@@ -4,16 +4,20 @@ import { wire } from "../../../functions/wiring/wire.node.ts";
 import { ensureQueue, queueOf } from "../../../shared/dispatch/dispatch.ts";
 import { submit } from "../../../shared/dispatch/submit.ts";
 import { isPawlError, PawlError } from "../../../shared/errors/errors.ts";
-import { acceptedInput } from "../../../shared/runner/run.ts";
+import { acceptedInput } from "../../../shared/input.ts";
 import { checkInput } from "../../../shared/task/envelope.ts";
 import { checkTaskId, laneOf } from "../../../shared/task/names.ts";
 import { agentsFolder, loadAgent } from "../../agents.ts";
+import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
+import { labelsOf, timeOf } from "./given.ts";
 
 interface Options {
   readonly id?: string;
   readonly orderingKey?: string;
   readonly msgId?: string;
+  readonly at?: string;
+  readonly label?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -26,13 +30,24 @@ export function addSubmit(program: Command, config: () => Config): void {
     .option("--id <id>", "names the work, 1 to 128 of A-Z a-z 0-9 _ - (generated when left out)")
     .option("--ordering-key <key>", "tasks of one key run in order, in one lane")
     .option("--msg-id <id>", "Nats-Msg-Id instead of submit:<id>")
+    .option("--at <time>", "not before then: 2026-12-24T18:00:00Z (or +01:00), or from now on: 90m, 2d")
+    .option(
+      "--label <name=value>",
+      "a label, for lists and webhooks; may be repeated",
+      (one, all: string[] = []) => [...all, one],
+    )
     .option("--json", "answer in JSON")
-    .addHelpText("after", `\nExample:\n  pawl submit echo '{"text": "hello"}' --id hello-1`)
+    .addHelpText(
+      "after",
+      `\nExample:\n  pawl submit echo '{"text": "hello"}' --id hello-1\n  pawl submit echo '{"text": "later"}' --at 2h --label team=a`,
+    )
     .action(async (name: string, text: string, options: Options) => {
       const { settings, ...rest } = config();
       const agent = await loadAgent(name, agentsFolder());
       const { orderingKey, msgId } = options;
       const id = checkTaskId(options.id ?? crypto.randomUUID());
+      const at = options.at === undefined ? undefined : timeOf(options.at);
+      const labels = labelsOf(options.label ?? []);
       const input = readInput(text === "-" ? await standardInput() : text, settings.inputLimit);
       const accepted = await acceptedInput(agent, input);
       if ("problem" in accepted) throw accepted.problem;
@@ -46,11 +61,18 @@ export function addSubmit(program: Command, config: () => Config): void {
       const given = {
         ...(orderingKey !== undefined && { orderingKey }),
         ...(msgId !== undefined && { msgId }),
+        ...(at !== undefined && { at }),
+        ...(labels && { meta: { labels } }),
       };
-      const result = await submit(deps, { agent: name, lanes, input, id, ...given });
+      const result = await submit(
+        { ...deps, actor: commandActor() },
+        { agent: name, lanes, input, id, ...given },
+      );
       if (options.json) sayJson(result);
       else if (result.kind === "accepted") {
-        say(`accepted ${result.id}`);
+        say(
+          `accepted ${result.id}${result.state === "scheduled" && at ? `, for ${new Date(at).toISOString()}` : ""}`,
+        );
         say(`  see: npx pawl status ${result.id.startsWith("-") ? "-- " : ""}${result.id}`);
       } else {
         say(`already submitted: ${result.id} is ${result.state} (stopped by the ${result.stoppedBy})`);

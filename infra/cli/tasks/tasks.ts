@@ -5,7 +5,8 @@ import type { Log } from "../../../shared/ports/log.ts";
 import type { TaskFilter, Unread } from "../../../shared/ports/store.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { states } from "../../../shared/task/table.ts";
-import { logger, say, sayJson } from "../output.ts";
+import { agentsFolder, checkAgents } from "../../agents.ts";
+import { logger, oneLine, say, sayJson } from "../output.ts";
 
 interface Options {
   readonly agent?: string;
@@ -30,8 +31,15 @@ export function addTasks(program: Command, config: () => Config): void {
       if (!Number.isInteger(count) || count < 1 || count > 1_000)
         command.error(`--limit ${limit}: it should be a whole number from 1 to 1000`);
       await using deps = await wire(config(), logger(json));
-      const filter: TaskFilter = { ...(agent && { agent }), ...(state && { state }) };
+      const filter: TaskFilter = { ...(agent !== undefined && { agent }), ...(state && { state }) };
       const page = await deps.store.list(filter, count, cursor);
+      // One that is gone may have left tasks, which are shown: only a name that nobody ever had is a mistake.
+      if (agent !== undefined && page.tasks.length === 0 && !cursor)
+        await checkAgents(
+          [agent],
+          agentsFolder(),
+          async () => (await deps.store.list({ agent }, 1)).tasks.length > 0,
+        );
       warnOf(deps.log, page.unreadable);
       if (json) return sayJson(page);
       for (const task of page.tasks) say(row(task));
@@ -53,7 +61,8 @@ export function warnOf(log: Log, unreadable: readonly Unread[] = []): void {
 /** One task in a line. */
 export function row(task: Task): string {
   const { id, agent, state, updatedAt, attempts } = task;
-  const why = task.state === "failed" ? `${task.error.code}: ${task.error.message.slice(0, 80)}` : "";
+  const why =
+    task.state === "failed" ? `${task.error.code}: ${oneLine(task.error.message).slice(0, 80)}` : "";
   const failures = attempts > 0 ? `failures ${attempts}` : "";
   const when = new Date(updatedAt).toISOString().slice(0, 19);
   return [when, state.padEnd(10), agent.padEnd(16), id, failures, why].filter(Boolean).join("  ");

@@ -10,7 +10,7 @@ import { dollars } from "../../../shared/values/dollars.ts";
 import { parseDuration, sayDuration } from "../../../shared/values/duration.ts";
 import { agentsFolder, type KnownAgent, knownAgents } from "../../agents.ts";
 import { columns } from "../columns.ts";
-import { logger, printable, sayJson } from "../output.ts";
+import { logger, oneLine, printable, sayJson } from "../output.ts";
 import { queueLines } from "./agents.ts";
 
 interface Options {
@@ -111,11 +111,11 @@ function detail(task: Task): string {
     case "running":
       return `${task.runner}${task.started ? "" : " (waiting for its turn)"}`;
     case "waiting":
-      return `${task.waitingFor.join(", ")}${task.summary ? `: ${task.summary.slice(0, 100)}` : ""}`;
+      return `${task.waitingFor.join(", ")}${task.summary ? `: ${oneLine(task.summary).slice(0, 100)}` : ""}`;
     case "in_doubt":
       return `effect ${task.effect}`;
     case "failed":
-      return `${task.error.code}: ${task.error.message.slice(0, 100)}`;
+      return `${task.error.code}: ${oneLine(task.error.message).slice(0, 100)}`;
     default:
       return "";
   }

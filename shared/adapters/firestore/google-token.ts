@@ -53,11 +53,37 @@ export function serviceAccountToken(account: ServiceAccount, now: () => number =
   };
 }
 
+/** A token that says who calls, made out to one receiver: for a Cloud Run function that is closed to others. */
+export async function identityToken(
+  account: ServiceAccount,
+  audience: string,
+  now: number,
+): Promise<string | undefined> {
+  const { body } = await asserted(account, { target_audience: audience }, now);
+  return typeof body.id_token === "string" ? body.id_token : undefined;
+}
+
 async function exchange(account: ServiceAccount, now: number): Promise<{ token: string; lifetime: number }> {
+  const { response, body } = await asserted(account, { scope: SCOPE }, now);
+  if (!response.ok || typeof body.access_token !== "string") {
+    const reason = body.error_description ?? body.error ?? `HTTP ${response.status}`;
+    const passes = response.status >= 500 || response.status === 429 || response.status === 408;
+    const code = passes ? "store_unavailable" : "store_refused";
+    throw new PawlError(code, `No access token for ${account.client_email}: ${String(reason)}`);
+  }
+  return { token: body.access_token, lifetime: Number(body.expires_in ?? 3600) * 1000 };
+}
+
+/** What Google's token endpoint answers to a signed claim. */
+async function asserted(
+  account: ServiceAccount,
+  asked: Readonly<Record<string, string>>,
+  now: number,
+): Promise<{ response: Response; body: Record<string, unknown> }> {
   const seconds = Math.floor(now / 1000);
   const claims = {
     iss: account.client_email,
-    scope: SCOPE,
+    ...asked,
     aud: account.token_uri,
     iat: seconds,
     exp: seconds + 3600,
@@ -72,14 +98,7 @@ async function exchange(account: ServiceAccount, now: number): Promise<{ token: 
     }),
     signal: AbortSignal.timeout(10_000),
   });
-  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-  if (!response.ok || typeof body.access_token !== "string") {
-    const reason = body.error_description ?? body.error ?? `HTTP ${response.status}`;
-    const passes = response.status >= 500 || response.status === 429 || response.status === 408;
-    const code = passes ? "store_unavailable" : "store_refused";
-    throw new PawlError(code, `No access token for ${account.client_email}: ${String(reason)}`);
-  }
-  return { token: body.access_token, lifetime: Number(body.expires_in ?? 3600) * 1000 };
+  return { response, body: (await response.json().catch(() => ({}))) as Record<string, unknown> };
 }
 
 async function sign(text: string, pem: string): Promise<string> {

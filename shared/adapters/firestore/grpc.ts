@@ -7,7 +7,7 @@ import {
   type Timestamp,
   type WriteBatch,
 } from "@google-cloud/firestore";
-import type { TaskStore, WriteResult } from "../../ports/store.ts";
+import type { TaskFilter, TaskStore, WriteResult } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { changeReader } from "./changes.ts";
 import {
@@ -104,6 +104,18 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
     for (const { id, revision } of some)
       batch.delete(from.doc(id), { lastUpdateTime: timestampOf(revision) });
   };
+  /** Tasks that a filter lets through, the last changed first. */
+  const listed = ({ agent, owner, state, states }: Omit<TaskFilter, "agents">): Query => {
+    // No field that is something else than a time: it would have no place among the others.
+    const times = tasks.where("updatedAt", "<=", new Date(LATEST));
+    let query: Query = times.where("shard", "in", SHARDS);
+    if (agent !== undefined) query = query.where("agent", "==", agent);
+    if (owner !== undefined) query = query.where("owner", "==", owner);
+    if (state !== undefined) query = query.where("state", "==", state);
+    if (states !== undefined) query = query.where("state", "in", [...states]);
+    return query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc");
+  };
+
   const removal: Removal = {
     expired: (now, limit) => {
       const query = tasks.where("shard", "in", SHARDS).where("expiresAt", "<=", new Date(now));
@@ -173,19 +185,22 @@ export function firestoreGrpc(options: FirestoreOptions): TaskStore {
       ask("Listing tasks", async () => {
         const after = cursor === undefined ? undefined : readCursor(cursor);
         const filters = filtersOf(filter);
-        const answers = filters.map(async ({ agent, owner, state, states }) => {
-          // No field that is something else than a time: it would have no place among the others.
-          const times = tasks.where("updatedAt", "<=", new Date(LATEST));
-          let query: Query = times.where("shard", "in", SHARDS);
-          if (agent !== undefined) query = query.where("agent", "==", agent);
-          if (owner !== undefined) query = query.where("owner", "==", owner);
-          if (state !== undefined) query = query.where("state", "==", state);
-          if (states !== undefined) query = query.where("state", "in", [...states]);
-          query = query.orderBy("updatedAt", "desc").orderBy(FieldPath.documentId(), "desc").limit(limit);
-          if (after) query = query.startAfter(new Date(after.at), after.id);
-          return answerOf(query, MOST_BYTES / filters.length);
+        const answers = filters.map(async (one) => {
+          const query = listed(one).limit(limit);
+          const rest = after ? query.startAfter(new Date(after.at), after.id) : query;
+          return answerOf(rest, MOST_BYTES / filters.length);
         });
         return pageOf(await Promise.all(answers), limit);
+      }),
+    count: (filter, most) =>
+      ask("Counting tasks", async () => {
+        const counts = filtersOf(filter).map(
+          async (one) => (await listed(one).limit(most).count().get()).data().count,
+        );
+        return Math.min(
+          most,
+          (await Promise.all(counts)).reduce((sum, one) => sum + one, 0),
+        );
       }),
     ...changeReader({
       readTime: (what) => ask(what, async () => revisionOf((await records.doc("position").get()).readTime)),

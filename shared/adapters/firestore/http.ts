@@ -116,7 +116,13 @@ export function firestoreHttp(options: FirestoreRestOptions) {
       most,
     );
 
-  return { root, get, read, commit, query };
+  const count = (what: string, body: object): Promise<number> =>
+    ask(what, `${root}:runAggregationQuery`, body, (answer) => {
+      const [first] = answer as { result?: { aggregateFields?: { all?: { integerValue?: string } } } }[];
+      return Number(first?.result?.aggregateFields?.all?.integerValue ?? 0);
+    });
+
+  return { root, get, read, commit, query, count };
 }
 
 /** The whole of it, or nothing where it is more than that: the rest is not waited for. */

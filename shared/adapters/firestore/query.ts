@@ -53,6 +53,19 @@ export function listQuery(
   };
 }
 
+/** How many a list would have, up to so many. Firestore charges a read for a thousand of them. */
+export function countQuery(namespace: string, root: string, filter: TaskFilter, most: number) {
+  const { limit: _, ...structuredQuery } = listQuery(
+    namespace,
+    root,
+    filter,
+    most,
+    undefined,
+  ).structuredQuery;
+  const count = { upTo: String(most) };
+  return { structuredAggregationQuery: { structuredQuery, aggregations: [{ alias: "all", count }] } };
+}
+
 export function dueQuery(
   namespace: string,
   agent: string,

@@ -35,6 +35,7 @@ import {
 import {
   type Behind,
   changesQuery,
+  countQuery,
   decodeValue,
   dueQuery,
   encodeValue,
@@ -52,7 +53,7 @@ import {
 /** Firestore's REST v1 by fetch: for runtimes where Google's client does not run. */
 export function firestoreRest(options: FirestoreRestOptions): TaskStore {
   const { projectId, namespace } = options;
-  const { root, get, read, commit, query } = firestoreHttp(options);
+  const { root, get, read, commit, query, count } = firestoreHttp(options);
   const taskPath = (id: string) => `${root}/${TASKS(namespace)}/${id}`;
   const headPath = (taskId: string) => `${root}/${HEADS(namespace)}/${taskId}`;
   const recordPath = (name: string) => `${root}/${RECORDS(namespace)}/${name}`;
@@ -162,6 +163,15 @@ export function firestoreRest(options: FirestoreRestOptions): TaskStore {
         ),
       );
       return pageOf(await Promise.all(answers), limit);
+    },
+    count: async (filter, most) => {
+      const counts = filtersOf(filter).map((one) =>
+        count("Counting tasks", countQuery(namespace, root, one, most)),
+      );
+      return Math.min(
+        most,
+        (await Promise.all(counts)).reduce((sum, one) => sum + one, 0),
+      );
     },
     ...changeReader({
       readTime: async (what) => {

@@ -1,6 +1,7 @@
-import type { ConsumerInfo, JetStreamManager, StoredMsg } from "@nats-io/jetstream";
+import type { ConsumerInfo, JetStreamManager, StoredMsg, StreamInfo } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Advisory, Bus, KeptMessage } from "../../ports/bus.ts";
+import type { Fill } from "../../ports/store.ts";
 import type { Settings } from "../../settings/settings.ts";
 import { advisoriesName, consumerName, type Queue, queueNamed, streamName } from "../../task/names.ts";
 import { queueDifferences } from "./definition.ts";
@@ -24,7 +25,14 @@ export function looks(
   store: string,
 ): Pick<
   Bus,
-  "queues" | "inspect" | "survivors" | "remove" | "advisories" | "advisoriesSince" | "forgetAdvisory"
+  | "queues"
+  | "inspect"
+  | "usage"
+  | "survivors"
+  | "remove"
+  | "advisories"
+  | "advisoriesSince"
+  | "forgetAdvisory"
 > {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     try {
@@ -112,6 +120,11 @@ export function looks(
         differences: queueDifferences(queue, settings, store, config, consumer?.config),
       };
     },
+    usage: async (queue) => {
+      const name = streamName(queue);
+      const stream = await ask(`stream ${name}`, () => jsm.streams.info(name)).catch(ifGone);
+      return stream && fillOf(stream);
+    },
     survivors: async (queue, from, limit) => (await walk(streamName(queue), from, limit)).map(kept),
     remove: (queue, seq) => remove(streamName(queue), seq),
     advisories: async (limit) => {
@@ -131,6 +144,11 @@ export function looks(
     },
     forgetAdvisory: ({ at }) => remove(advisoriesName(settings), at),
   };
+}
+
+/** How full a stream is; undefined where it has no end. */
+export function fillOf({ state, config }: StreamInfo): Fill | undefined {
+  return config.max_bytes > 0 ? { bytes: state.bytes, limit: config.max_bytes } : undefined;
 }
 
 /** Throws what is another error. */

@@ -15,11 +15,16 @@ const REFUSED = new Set([
 /** JetStream is off for the server or the account. Other errors of the 500s pass: a cluster without a leader, say. */
 const SWITCHED_OFF = new Set([10039, 10076]);
 
+/** The server can't set so much storage aside. */
+export const NO_ROOM = 10047;
+
 /** Insufficient resources, memory or storage. */
-const FULL = new Set([10023, 10028, 10047]);
+const FULL = new Set([10023, 10028, NO_ROOM]);
 
 /** The server's own words, and what they mean where they don't say it. */
 export function wordsOf(error: unknown): string {
+  if (/maximum bytes exceeded/.test(messageOf(error)))
+    return `${messageOf(error)}: the stream is full, up to its max_bytes`;
   if (!FULL.has(apiCode(error) ?? 0) && !/no space left/i.test(messageOf(error))) return messageOf(error);
   return `${messageOf(error)}: the NATS server's storage is full, its disk or what max_file_store allows`;
 }

@@ -5,7 +5,7 @@ import type { Settings } from "../../settings/settings.ts";
 import { advisoriesName, consumerName, type Queue, streamName } from "../../task/names.ts";
 import { consumerConfig, STORE, streamConfig, streamFields } from "./definition.ts";
 import { cannotChange, differences, isEmpty, listed, shown } from "./drift.ts";
-import { apiCode, busError } from "./nats-errors.ts";
+import { apiCode, busError, NO_ROOM } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
 
 const NOT_FOUND = new Set([10014, 10059]);
@@ -170,6 +170,12 @@ function failed(what: string, error: unknown): PawlError {
     return new PawlError(
       "bus_refused",
       `${what}: ${messageOf(error)}. Set PAWL_REPLICAS to what the cluster has`,
+    );
+  }
+  if (code === NO_ROOM) {
+    return new PawlError(
+      "bus_refused",
+      `${what}: the NATS server has no such storage left to set aside (${messageOf(error)}). Set PAWL_QUEUE_BYTES lower, or raise the server's max_file_store`,
     );
   }
   return busError(error, what);

@@ -13,7 +13,8 @@ import {
 import type { Settings } from "../../settings/settings.ts";
 import type { Task } from "../../task/document.ts";
 import { readHead, readTask } from "../../task/shape.ts";
-import { apiCode, isOff, isRefusal, NO_MESSAGE, OFF, wordsOf } from "../jetstream/nats-errors.ts";
+import { fillOf } from "../jetstream/look.ts";
+import { apiCode, isOff, isRefusal, NO_MESSAGE, NO_ROOM, OFF, wordsOf } from "../jetstream/nats-errors.ts";
 import { natsLink } from "../jetstream/nats-link.ts";
 import {
   type Bucket,
@@ -28,6 +29,7 @@ import {
 import { changeReader, foundAt, manyReader } from "./changes.ts";
 import { dueIndex } from "./due.ts";
 import { expirer } from "./expire.ts";
+import { accountFill, fullest } from "./fill.ts";
 import { leaseRegister, type Values } from "./lease.ts";
 import { pick, type Scanned, scan } from "./scan.ts";
 
@@ -160,6 +162,7 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
       const unreadable: Unread[] = [];
       const pageOf = (cursor?: string): TaskPage => ({
         tasks,
+        looked: seen,
         ...(cursor !== undefined && { cursor }),
         ...(unreadable.length > 0 && { unreadable }),
       });
@@ -208,6 +211,16 @@ export async function natsKv(nc: NatsConnection, settings: Settings): Promise<Ta
     },
     getText: async (name) => (await values.get(`Reading text ${name}`, textKey(name)))?.text,
     removeTexts: (isOld) => removeOld("Removing texts", textKey(""), isOld),
+    usage: async () => {
+      const what = "Asking how full the store is";
+      // Who may use a bucket need not be allowed to ask about the account.
+      const account = ask(what, () => jsm.getAccountInfo()).catch((error: unknown) => {
+        if (!isPawlError(error, "store_refused")) throw error;
+        return undefined;
+      });
+      const [stream, whole] = await Promise.all([kv.info(what), account]);
+      return fullest(fillOf(stream), whole && accountFill(whole, copies));
+    },
     close: async () => {},
   };
 }
@@ -221,11 +234,21 @@ async function open(
   name: string,
   settings: Settings,
 ): Promise<{ bucket: KV; copies: number }> {
-  const bucket = await new Kvm(jetstream(nc, { timeout: settings.requestTimeout })).create(name, {
-    history: 1,
-    replicas: settings.replicas,
-    allow_direct: false,
-  });
+  const kvm = new Kvm(jetstream(nc, { timeout: settings.requestTimeout }));
+  const bucket = await kvm
+    .create(name, {
+      history: 1,
+      replicas: settings.replicas,
+      allow_direct: false,
+      max_bytes: settings.storeBytes,
+    })
+    .catch((error: unknown) => {
+      if (apiCode(error) !== NO_ROOM) throw error;
+      throw new PawlError(
+        "setting_invalid",
+        `KV bucket ${name} can't be made: the NATS server has no ${settings.storeBytes} bytes left to set aside for it. Set PAWL_STORE_BYTES lower, or raise the server's max_file_store`,
+      );
+    });
   const { streamInfo } = await bucket.status();
   if (streamInfo.config.allow_direct) {
     throw new PawlError(

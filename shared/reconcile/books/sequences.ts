@@ -17,6 +17,22 @@ export const CLASSES = [
 ] as const satisfies readonly (SettledAs | "unexplained" | "in_flight" | "queued")[];
 export type SequenceClass = (typeof CLASSES)[number];
 
+/** What a report calls them: each says what a message came to, which is not what its task is by now. */
+export const CLASS_NAMES: Readonly<Record<SequenceClass, string>> = {
+  unexplained: "unexplained",
+  completed: "completed its task",
+  failed: "its task failed then",
+  cancelled: "its task was cancelled",
+  rescheduled: "a retry or a sleep followed",
+  waiting: "a wait for an answer followed",
+  in_doubt: "ended in doubt",
+  duplicate: "duplicate, not run",
+  conflict: "other work under its id, kept",
+  lost: "lost by the stream, sent again",
+  in_flight: "in flight",
+  queued: "queued",
+};
+
 /** From and to, both inside. */
 export type Range = readonly [number, number];
 

@@ -167,7 +167,14 @@ export function figuresOf(report: Report): Record<string, number> {
     respentUsd: round(all.respent.usd),
     savedUsd: round(all.saved.usd),
     runP95: percentile(all.runMs, 0.95) ?? 0,
+    ...timesOf(all),
   };
+}
+
+/** Of a period without a completed task there is none. */
+function timesOf({ wholeMs }: Tally): Record<string, number> {
+  const [p50, p95] = [percentile(wholeMs, 0.5), percentile(wholeMs, 0.95)];
+  return { ...(p50 !== undefined && { wholeP50: p50 }), ...(p95 !== undefined && { wholeP95: p95 }) };
 }
 
 const round = (usd: number) => Math.round(usd * 10_000) / 10_000;

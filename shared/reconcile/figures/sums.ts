@@ -1,4 +1,4 @@
-import { CLASSES } from "../books/sequences.ts";
+import { CLASS_NAMES, CLASSES } from "../books/sequences.ts";
 import type { Report } from "./report.ts";
 import { published, total } from "./tally.ts";
 
@@ -29,7 +29,7 @@ export function sumsOf({ agents, live }: Report): Sum[] {
         [published(all), "published"],
         [carriedOver, "open since an earlier report"],
       ],
-      right: CLASSES.map((name) => [classes[name], name.replaceAll("_", " ")]),
+      right: CLASSES.map((name) => [classes[name], CLASS_NAMES[name]]),
     }),
     balanced("tasks", {
       left: [[all.created, "that came"]],
@@ -45,6 +45,12 @@ export function sumsOf({ agents, live }: Report): Sum[] {
     balanced("dead letters", {
       left: [[all.failed, "tasks that became one"]],
       right: Object.entries(deadLetters).map(([code, count]) => [count, code]),
+    }),
+    balanced("failures", {
+      left: [[classes.failed, "messages whose task failed then"]],
+      right: [[all.failed, "tasks that are dead letters since"]],
+      missing: "failed without a message",
+      over: "redriven since",
     }),
     balanced("suspensions", {
       left: [[classes.waiting + classes.in_doubt, "sequences that ended in a wait or a doubt"]],

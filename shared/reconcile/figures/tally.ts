@@ -46,7 +46,11 @@ export interface Tally {
   readonly retries: number;
   readonly deadLetters: Readonly<Record<string, number>>;
   readonly queuedMs: Histogram;
+  /** Of one execution: a task that is retried or waits has several. */
   readonly runMs: Histogram;
+  /** Of tasks that were completed: from their submit to their completion, and what each cost in its whole life. */
+  readonly wholeMs: Histogram;
+  readonly wholeUsd: number;
   readonly spent: Cost;
   readonly respent: Cost;
   readonly saved: Cost;
@@ -77,13 +81,20 @@ export const NO_TALLY: Tally = {
   deadLetters: {},
   queuedMs: {},
   runMs: {},
+  wholeMs: {},
+  wholeUsd: 0,
   spent: NO_COST,
   respent: NO_COST,
   saved: NO_COST,
   writes: 0,
 };
 
-export function added(a: Tally, b: Tally): Tally {
+/** Either may be of a report that an earlier version wrote: a figure that it did not count is none. */
+export function added(one: Tally, other: Tally): Tally {
+  const [a, b] = [
+    { ...NO_TALLY, ...one },
+    { ...NO_TALLY, ...other },
+  ];
   const sum = (key: keyof Tally) => (a[key] as number) + (b[key] as number);
   return {
     classes: merged(a.classes, b.classes) as Tally["classes"],
@@ -101,6 +112,8 @@ export function added(a: Tally, b: Tally): Tally {
     deadLetters: merged(a.deadLetters, b.deadLetters),
     queuedMs: merged(a.queuedMs, b.queuedMs),
     runMs: merged(a.runMs, b.runMs),
+    wholeMs: merged(a.wholeMs, b.wholeMs),
+    wholeUsd: sum("wholeUsd"),
     spent: plus(a.spent, b.spent),
     respent: plus(a.respent, b.respent),
     saved: plus(a.saved, b.saved),
@@ -123,6 +136,11 @@ export function total(tallies: Readonly<Record<string, Tally>>): Tally {
 
 export function published({ classes, carriedOver }: Tally): number {
   return Object.values(classes).reduce((sum, count) => sum + count, 0) - carriedOver;
+}
+
+/** Whether anything happened to an agent's tasks. */
+export function isIdle(tally: Tally): boolean {
+  return JSON.stringify(added(tally, NO_TALLY)) === JSON.stringify(NO_TALLY);
 }
 
 export function caught({ duplicates, skipped, classes }: Tally): number {

@@ -165,6 +165,10 @@ function countEvents(tally: Counting, events: readonly HistoryEntry[]): void {
 function countEnd(tally: Counting, task: Task): void {
   if (task.state === "completed" || task.state === "failed" || task.state === "cancelled")
     tally[task.state]++;
+  if (task.state === "completed") {
+    addTime(tally.wholeMs, (endOf(task) ?? task.updatedAt) - task.createdAt);
+    tally.wholeUsd += task.spent.usd;
+  }
   if (task.state === "failed")
     tally.deadLetters[task.error.code] = (tally.deadLetters[task.error.code] ?? 0) + 1;
 }

@@ -1,68 +1,64 @@
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
-import { number, type Report, verdictOf } from "../figures/report.ts";
-import { chart } from "./chart.ts";
+import { number, type Report, type Verdict, verdictOf } from "../figures/report.ts";
+import { chart, type Figure } from "./chart.ts";
+import { findingSections } from "./findings.ts";
+import { headlines } from "./headlines.ts";
 import type { Section } from "./section.ts";
-import { sections } from "./sections.ts";
+import { tables } from "./sections.ts";
+import { STYLE } from "./style.ts";
 import { text } from "./text.ts";
 
-const STYLE = `
-:root { color-scheme: light dark; --line: #d7dbe2; --soft: #5b6472; --paper: #fff; --ink: #1a1f27; --ok: #1a7f4b; --look: #845500; --broken: #b3261e; --bar: #4a6fa5; }
-@media (prefers-color-scheme: dark) { :root { --line: #343b46; --soft: #a3adba; --paper: #14181e; --ink: #e8ecf1; --ok: #55c98e; --look: #e9ba62; --broken: #ff8a80; --bar: #7fa6e0; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1rem; color: var(--soft); font-weight: 600; margin: 0; }
-h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
-.verdict { font-size: 1.6rem; line-height: 1.3; font-weight: 650; margin: .3rem 0 1rem; color: var(--ok); }
-.verdict.look { color: var(--look); }
-.verdict.broken { color: var(--broken); }
-h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-section p { margin: .2rem 0; }
-h3, p, li { overflow-wrap: anywhere; }
-.table { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-thead th { color: var(--soft); font-weight: 600; }
-tbody th { font-weight: 400; min-width: 14rem; }
-.trends { display: flex; flex-wrap: wrap; gap: 1.2rem 2rem; padding: 0; list-style: none; }
-.trends span { display: block; color: var(--soft); }
-svg rect { fill: var(--bar); }
-@media print { body { margin: 0; max-width: none; font-size: 11px; } .table { overflow: visible; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
-`;
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+const count = { show: number, brief: (value: number) => compact.format(value) };
+const money = {
+  show: dollars,
+  brief: (value: number) => (value > 0 && value < 0.005 ? "<$0.01" : `$${compact.format(value)}`),
+};
+/** An axis has room for one unit. */
+const time = {
+  show: sayDuration,
+  brief: (value: number) => {
+    const unit = [
+      ["d", 86_400_000],
+      ["h", 3_600_000],
+      ["min", 60_000],
+    ] as const;
+    const [name, size] = unit.find(([, one]) => value >= one) ?? [];
+    return size === undefined ? sayDuration(value) : `${compact.format(value / size)} ${name}`;
+  },
+};
 
-const TRENDS: readonly (readonly [figure: string, label: string, show?: (value: number) => string])[] = [
-  ["sequences", "sequences"],
-  ["caught", "duplicates caught"],
-  ["executedTwice", "duplicates that reached execution"],
-  ["failed", "dead letters"],
-  ["usd", "dollars spent", dollars],
-  ["respentUsd", "dollars re-spent", dollars],
-  ["savedUsd", "dollars saved", dollars],
-  ["runP95", "time of a run, p95", sayDuration],
+const FIGURES: readonly Figure[] = [
+  { name: "completed", label: "Tasks completed", ...count },
+  { name: "failed", label: "Dead letters", ...count },
+  { name: "caught", label: "Duplicates caught", ...count },
+  { name: "executedTwice", label: "Duplicates that reached execution", ...count },
+  { name: "usd", label: "Dollars spent", ...money },
+  { name: "respentUsd", label: "Dollars re-spent because of crashes, at most", ...money },
+  { name: "savedUsd", label: "Dollars saved by the journal", ...money },
+  { name: "wholeP95", label: "Time per task, p95", ...time },
 ];
 
 /** One page that needs nothing else: to be read, printed, mailed and kept. */
 export function html(report: Report): string {
-  const { line, level, statement, todo } = verdictOf(report);
-  const items = todo.map(({ word, text: what }) => `<li><strong>${word}:</strong> ${text(what)}</li>`);
-  const trends = TRENDS.map(
-    ([figure, label, show = number]) =>
-      `<li><span>${text(label)}</span>${chart(report.trends, figure, show)}</li>`,
-  );
+  const verdict = verdictOf(report);
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${text(`Pawl ${report.name}: ${line}`)}</title>
+<title>${text(`Pawl ${report.name}: ${verdict.line}`)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
 <header><h1>${text(`Pawl, ${report.name}`)}</h1>
-<p class="verdict ${level}">${text(statement)}</p>${items.length > 0 ? `<ul class="todo">${items.join("")}</ul>` : ""}</header>
+<p class="verdict ${verdict.level}">${text(`${verdict.statement}${howMuchToDo(verdict)}`)}</p></header>
 <main>
-${sections(report).map(section).join("\n")}
-<h2>The last ${report.trends.length} ${report.trends.length === 1 ? "week" : "weeks"}</h2>
-<ul class="trends">${trends.join("")}</ul>
+${figures(report)}
+${charts(report)}
+${whatToDo(report, verdict)}
+${tables(report).map(section).join("\n")}
 </main>
 <footer><p>Written ${text(new Date(report.writtenAt).toISOString())}</p></footer>
 </body>
@@ -70,14 +66,47 @@ ${sections(report).map(section).join("\n")}
 `;
 }
 
-function section({ title, isPart, lines = [], head = [], rows = [] }: Section): string {
-  const header = head.map((one) => (one === "" ? "<td></td>" : `<th scope="col">${text(one)}</th>`)).join("");
+/** The list of what there is to do stands below the charts: the first line says that it is there. */
+function howMuchToDo({ todo }: Verdict): string {
+  const said = (["Broken", "To do"] as const).flatMap((word) => {
+    const many = todo.filter((one) => one.word === word).length;
+    return many === 0 ? [] : [` ${word}: ${number(many)}, see below.`];
+  });
+  return said.join("");
+}
+
+function figures(report: Report): string {
+  const items = headlines(report).map(
+    ({ label, value, note, change = "" }) =>
+      `<li><span>${text(label)}</span><strong>${text(value)}</strong><span>${text(note)}</span>${change && `<span>${text(change)}</span>`}</li>`,
+  );
+  return `<ul class="figures">${items.join("")}</ul>`;
+}
+
+function charts({ trends, name }: Report): string {
+  const of = name.includes("W") ? "week" : "month";
+  const items = FIGURES.map((one) => `<li><span>${text(one.label)}</span>${chart(trends, one)}</li>`);
+  const title = trends.length === 1 ? `This ${of}` : `The last ${trends.length} ${of}s`;
+  return `<h2>${title}</h2>\n<ul class="charts">${items.join("")}</ul>`;
+}
+
+function whatToDo(report: Report, { todo }: Verdict): string {
+  const items = todo.map(({ word, text: what }) => `<li><strong>${word}:</strong> ${text(what)}</li>`);
+  const list = items.length > 0 ? `<ul class="todo">${items.join("")}</ul>` : "<p>Nothing.</p>";
+  return [`<h2>What to do</h2>${list}`, ...findingSections(report).map(section)].join("\n");
+}
+
+function section({ title, isPart, lines = [], head = [], rows = [], isNumeric }: Section): string {
+  const right = isNumeric ? ' class="n"' : "";
+  const header = head.map((one, i) =>
+    one === "" ? "<td></td>" : `<th scope="col"${i > 0 ? right : ""}>${text(one)}</th>`,
+  );
   const body = rows.map(([first = "", ...cells]) => {
-    return `<tr><th scope="row">${text(first)}</th>${cells.map((one) => `<td>${text(one)}</td>`).join("")}</tr>`;
+    return `<tr><th scope="row">${text(first)}</th>${cells.map((one) => `<td${right}>${text(one)}</td>`).join("")}</tr>`;
   });
   const table =
     rows.length > 0
-      ? `<div class="table" tabindex="0" role="region" aria-label="${text(title)}"><table><thead><tr>${header}</tr></thead><tbody>${body.join("")}</tbody></table></div>`
+      ? `<div class="table" tabindex="0" role="region" aria-label="${text(title)}"><table><thead><tr>${header.join("")}</tr></thead><tbody>${body.join("")}</tbody></table></div>`
       : "";
   const level = isPart ? "h3" : "h2";
   return `<section><${level}>${text(title)}</${level}>${lines.map((one) => `<p>${text(one)}</p>`).join("")}${table}</section>`;

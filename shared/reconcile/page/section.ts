@@ -6,4 +6,6 @@ export interface Section {
   readonly lines?: readonly string[];
   readonly head?: readonly string[];
   readonly rows?: readonly (readonly string[])[];
+  /** What comes after the first column are numbers. */
+  readonly isNumeric?: true;
 }

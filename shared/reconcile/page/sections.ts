@@ -1,17 +1,12 @@
-import type { Cost } from "../../journal/cost.ts";
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
+import { CLASS_NAMES } from "../books/sequences.ts";
 import { counted, number, type Report } from "../figures/report.ts";
 import { storeCost, storePrices } from "../figures/store-prices.ts";
 import { type Sum, sumsOf, totalOf } from "../figures/sums.ts";
-import { type Histogram, percentile, published, type Tally, total } from "../figures/tally.ts";
-import { findingSections } from "./findings.ts";
+import { type Histogram, isIdle, percentile, published, type Tally, total } from "../figures/tally.ts";
 import type { Section } from "./section.ts";
 
-const money = ({ turns, inputTokens, outputTokens, usd }: Cost) =>
-  turns === 0
-    ? "none"
-    : `${dollars(usd)} (${counted(inputTokens + outputTokens, "token")}, ${counted(turns, "turn")})`;
 const date = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ");
 const share = (part: number, whole: number) =>
   whole === 0 ? "0 %" : `${((100 * part) / whole).toFixed(3)} %`;
@@ -22,27 +17,30 @@ const times = (histogram: Histogram) =>
 /** Shown also where there are none. */
 const ALWAYS: ReadonlySet<string> = new Set(["unexplained", "completed", "in_doubt", "in_flight", "queued"]);
 
-/** Everything that is on a report, in its order. */
-export function sections(report: Report): Section[] {
+type Column = readonly [name: string, tally: Tally];
+
+/** Everything that a report says in tables, in its order. */
+export function tables(report: Report): Section[] {
   const all = total(report.agents);
-  const columns: readonly (readonly [string, Tally])[] = [...Object.entries(report.agents), ["all", all]];
+  const { columns, idle } = columnsOf(report, all);
   const byAgent = (
     title: string,
     of: string,
     rows: readonly (readonly [string, (tally: Tally) => string])[],
   ): Section => ({
     title,
+    isNumeric: true,
     head: [of, ...columns.map(([name]) => name)],
     rows: rows.map(([label, cell]) => [label, ...columns.map(([, tally]) => cell(tally))]),
   });
   const count = (pick: (tally: Tally) => number) => (tally: Tally) => number(pick(tally));
-  return [
-    ...findingSections(report),
+  const said: Section[] = [
     {
       title: "Period",
       lines: [
         `${date(report.span.from)} to ${date(report.span.to)} UTC, ${counted(report.runs, "reconciliation")}, ${counted(report.documents, "document")} looked at.`,
         `Namespace ${report.namespace}, documents in ${report.store}.`,
+        ...(idle.length > 0 ? [`Nothing happened to tasks of ${idle.join(", ")}.`] : []),
         ...(report.chain === undefined
           ? []
           : [`After all reports before it, of which the hash is ${report.chain}.`]),
@@ -64,7 +62,7 @@ export function sections(report: Report): Section[] {
     byAgent("What became of every sequence", "sequences", [
       ...(Object.keys(all.classes) as (keyof Tally["classes"])[])
         .filter((one) => all.classes[one] > 0 || ALWAYS.has(one))
-        .map((one) => [one.replaceAll("_", " "), count((t) => t.classes[one])] as const),
+        .map((one) => [CLASS_NAMES[one], count((t) => t.classes[one])] as const),
       ["of these open since an earlier report", count((t) => t.carriedOver)],
     ]),
     byAgent("Work", "", [
@@ -76,14 +74,23 @@ export function sections(report: Report): Section[] {
       ["redeliveries skipped", count((t) => t.skipped)],
       ["tasks that failed: dead letters", count((t) => t.failed)],
       ["tasks cancelled", count((t) => t.cancelled)],
-      ["time queued, p50 / p95 / p99", (t) => times(t.queuedMs)],
-      ["time of a run, p50 / p95 / p99", (t) => times(t.runMs)],
+      ["from submit to completion, p50 / p95 / p99", (t) => times(t.wholeMs)],
+      ["queued before a start, p50 / p95 / p99", (t) => times(t.queuedMs)],
+      ["of one execution, p50 / p95 / p99", (t) => times(t.runMs)],
     ]),
     live(report, columns),
     byAgent("Money", "", [
-      ["spent", (t) => money(t.spent)],
-      ["re-spent because of crashes, at most", (t) => money(t.respent)],
-      ["saved by the journal", (t) => money(t.saved)],
+      ["spent", (t) => dollars(t.spent.usd)],
+      ["model turns paid", count((t) => t.spent.turns)],
+      ["tokens paid", count((t) => t.spent.inputTokens + t.spent.outputTokens)],
+      [
+        "per completed task, over its whole life",
+        (t) => (t.completed === 0 ? "-" : dollars(t.wholeUsd / t.completed)),
+      ],
+      ["re-spent because of crashes, at most", (t) => dollars(t.respent.usd)],
+      ["model turns re-spent, at most", count((t) => t.respent.turns)],
+      ["saved by the journal", (t) => dollars(t.saved.usd)],
+      ["model turns saved", count((t) => t.saved.turns)],
     ]),
     deadLetters(columns),
     sums(report),
@@ -95,6 +102,7 @@ export function sections(report: Report): Section[] {
     },
     {
       title: "Queues",
+      isNumeric: true,
       head: [
         "stream",
         "last sequence",
@@ -108,27 +116,40 @@ export function sections(report: Report): Section[] {
         ...[one.lastSeq, one.pending, one.inFlight, one.delivered, one.ackFloor].map(number),
       ]),
     },
-  ].filter(({ rows, lines }) => (rows?.length ?? 0) > 0 || (lines?.length ?? 0) > 0);
+  ];
+  return said.filter(({ rows, lines }) => (rows?.length ?? 0) > 0 || (lines?.length ?? 0) > 0);
+}
+
+const ALL = "all";
+
+/** A column for each agent that something happened to or that has live tasks, and one for all where there are several. */
+function columnsOf({ agents, live: by }: Report, all: Tally): { columns: Column[]; idle: string[] } {
+  const isQuiet = ([name, tally]: Column) => isIdle(tally) && Object.keys(by[name] ?? {}).length === 0;
+  const named = Object.entries(agents);
+  const busy = named.filter((one) => !isQuiet(one));
+  const idle = named.filter(isQuiet).map(([name]) => name);
+  return { columns: busy.length === 1 ? busy : [...busy, [ALL, all]], idle };
 }
 
 /** Documents that are not over, as they were when they were looked at. */
-function live({ live: by }: Report, columns: readonly (readonly [string, Tally])[]): Section {
+function live({ live: by }: Report, columns: readonly Column[]): Section {
   const sum = (state: string) => Object.values(by).reduce((all, one) => all + (one[state] ?? 0), 0);
   return {
     title: "Live at the end of the period",
+    isNumeric: true,
     head: ["tasks", ...columns.map(([name]) => name)],
     rows: ["scheduled", "dispatched", "running", "waiting", "in_doubt"].map((state) => [
       state.replaceAll("_", " "),
-      ...columns.slice(0, -1).map(([name]) => number(by[name]?.[state] ?? 0)),
-      number(sum(state)),
+      ...columns.map(([name]) => number(name === ALL ? sum(state) : (by[name]?.[state] ?? 0))),
     ]),
   };
 }
 
-function deadLetters(columns: readonly (readonly [string, Tally])[]): Section {
+function deadLetters(columns: readonly Column[]): Section {
   const codes = [...new Set(columns.flatMap(([, tally]) => Object.keys(tally.deadLetters)))].sort();
   return {
     title: "Dead letters by reason",
+    isNumeric: true,
     head: ["tasks", ...columns.map(([name]) => name)],
     rows: codes.map((code) => [code, ...columns.map(([, tally]) => number(tally.deadLetters[code] ?? 0))]),
   };

@@ -2,6 +2,7 @@ import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { type Followed, follow } from "../../dispatch/follow.ts";
 import { messageOf } from "../../errors/errors.ts";
 import type { Task } from "../../task/document.ts";
+import { CHECK_EVERY } from "../authenticate.ts";
 import type { Request } from "../context.ts";
 import { problem } from "../problem.ts";
 
@@ -35,8 +36,7 @@ export function eventStream(
 ): Response {
   // A HEAD request gets the headers, and no stream.
   if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": "text/event-stream" });
-  const { owner, createdAt } = c.var.token;
-  const whose = `${owner} ${createdAt}`;
+  const whose = c.var.token.id;
   const others = open.get(whose) ?? 0;
   if (others >= MOST_OPEN)
     return problem("too_many_requests", `${others} event streams of this token are open already`, {
@@ -52,6 +52,11 @@ export function eventStream(
     // Otherwise a write to a reader that does not read would never return.
     signal.addEventListener("abort", () => stream.abort());
     const ping = setInterval(() => void stream.write(": still here\n\n").catch(() => {}), PING_EVERY);
+    const { isStillValid } = c.var;
+    // What was open before its token was revoked tells nothing more.
+    const check = setInterval(async () => {
+      if (!(await isStillValid().catch(() => false))) end.abort();
+    }, CHECK_EVERY);
     try {
       await stream.write("retry: 1000\n\n");
       await work(stream, signal);
@@ -59,6 +64,7 @@ export function eventStream(
       c.env.log("warn", "events.ended", { ...what, reason: messageOf(error) });
     } finally {
       clearInterval(ping);
+      clearInterval(check);
       const left = (open.get(whose) ?? 1) - 1;
       if (left > 0) open.set(whose, left);
       else open.delete(whose);

@@ -1,16 +1,125 @@
-import { messageOf } from "../../errors/errors.ts";
-import type { Request } from "../context.ts";
+import { queueOf } from "../../dispatch/dispatch.ts";
+import { isPawlError, messageOf } from "../../errors/errors.ts";
+import type { Deps } from "../../ports/deps.ts";
+import type { Fill } from "../../ports/store.ts";
+import { isNearlyFull, refusing, storeFill } from "../../quota/pressure.ts";
+import type { Request, WebAgent } from "../context.ts";
 import { problem } from "../problem.ts";
 
-/** Whether NATS and the store answer. Where they are is not for everyone, so the reason goes to the log. */
-export async function health(c: Request): Promise<Response> {
+/** What was found is good for so long: however many ask, the servers are asked once. What is wrong is looked at sooner. */
+const KEPT = 5_000;
+const KEPT_WRONG = 1_000;
+/** Who finds a check under way waits for it, and then no longer. */
+const LONGEST_CHECK = 20_000;
+const LOOK_EVERY = 50;
+const RECORD = "health";
+/** Whether writes are taken is tried no more often than this: each costs one. */
+const WRITE_EVERY = 30_000;
+
+interface Health {
+  readonly at: number;
+  /** What is wrong: for everyone, and for who has a token. */
+  readonly wrong?: {
+    readonly code: "unhealthy" | "store_full";
+    readonly told: string;
+    readonly detail: string;
+  };
+  readonly store?: Fill;
+  /** Agents whose queue is so nearly full that their submits are refused: others' are taken. */
+  readonly refusing?: readonly string[];
+}
+
+interface Checks {
+  last?: Health;
+  /** When the store last took a write. */
+  wroteAt?: number;
+  /** Since when somebody checks. */
+  checking?: number;
+}
+
+/** One for each app, by its list of agents. */
+const all = new WeakMap<readonly WebAgent[], Checks>();
+
+/** Whether NATS and the store answer and take writes, and submits are taken. Where they are is not for everyone. */
+export async function health(
+  c: Request,
+  { agents }: { readonly agents: readonly WebAgent[] },
+): Promise<Response> {
+  const { wrong, store, refusing: agentsRefused = [] } = await current(c, agents);
+  const isKnown = c.get("token") !== undefined;
+  const full = agentsRefused.length > 0 && { refusing: agentsRefused };
+  if (!wrong) return c.json({ ok: true, ...(isKnown && { ...(store && { store }), ...full }) });
+  return problem(wrong.code, isKnown ? wrong.detail : wrong.told);
+}
+
+/**
+ * The last check, or a new one: one at a time. Who waits for another's looks at what that left, not at its promise: on some
+ * platforms what one request awaits is lost with it.
+ */
+async function current(c: Request, agents: readonly WebAgent[]): Promise<Health> {
+  const checks = all.get(agents) ?? {};
+  all.set(agents, checks);
+  for (;;) {
+    const now = Date.now();
+    const { last, checking } = checks;
+    if (last && now - last.at < (last.wrong ? KEPT_WRONG : KEPT)) return last;
+    if (checking === undefined || now - checking >= LONGEST_CHECK) break;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+  }
+  checks.checking = Date.now();
+  try {
+    const found = await check(c, agents, checks);
+    checks.last = found;
+    return found;
+  } finally {
+    delete checks.checking;
+  }
+}
+
+async function check(c: Request, agents: readonly WebAgent[], checks: Checks): Promise<Health> {
   try {
     const deps = await c.env.open();
-    // A document that does not exist is an answer; a store that is away is an error.
-    await deps.store.get("health");
-    return c.json({ ok: true });
+    await probe(deps, checks);
+    const [store, refused] = await Promise.all([fullest(deps, agents), fullQueues(deps, agents)]);
+    const at = Date.now();
+    // Said as soon as the largest task would be refused.
+    if (!store || !isNearlyFull(store, deps.settings.inputLimit))
+      return { at, ...(store && { store }), refusing: refused };
+    const detail = `${deps.store.name} has ${refusing(store)}`;
+    const told = "The store is nearly full: submits are refused, or soon will be; what was accepted goes on";
+    return { at, store, wrong: { code: "store_full", told, detail } };
   } catch (error) {
-    c.env.log("error", "health.failed", { reason: messageOf(error) });
-    return problem("unhealthy", "NATS or the store does not answer. See the function's log");
+    const detail = messageOf(error);
+    c.env.log("error", "health.failed", { reason: detail });
+    const told = "NATS or the store does not answer. See the function's log";
+    return { at: Date.now(), wrong: { code: "unhealthy", told, detail: isPawlError(error) ? detail : told } };
   }
+}
+
+/** A store may answer and take nothing: its disk is full, or its permissions are gone. Refused is an answer too. */
+async function probe({ store }: Deps, checks: Checks): Promise<void> {
+  const found = await store.getRecord(RECORD);
+  const now = Date.now();
+  if (now - (checks.wroteAt ?? 0) < WRITE_EVERY) return;
+  await store.putRecord(RECORD, String(now), found?.revision);
+  checks.wroteAt = now;
+}
+
+/** Asks JetStream for the queues of all agents, which fails where it is away or off. */
+async function fullQueues(deps: Deps, agents: readonly WebAgent[]): Promise<string[]> {
+  const queues = agents.flatMap(({ name, lanes }) =>
+    Array.from({ length: lanes }, (_, lane) => ({ name, queue: queueOf(deps, { agent: name, lane }) })),
+  );
+  const fills = queues.map(async ({ name, queue }) => ({ name, fill: await deps.bus.usage?.(queue) }));
+  const full = (await Promise.all(fills)).filter(
+    ({ fill }) => fill && isNearlyFull(fill, deps.settings.inputLimit),
+  );
+  return [...new Set(full.map(({ name }) => name))];
+}
+
+async function fullest(deps: Deps, agents: readonly WebAgent[]): Promise<Fill | undefined> {
+  const fills = await Promise.all(agents.map(({ name }) => storeFill(deps, name)));
+  return fills
+    .filter((fill) => fill !== undefined)
+    .toSorted((a, b) => b.bytes / b.limit - a.bytes / a.limit)[0];
 }

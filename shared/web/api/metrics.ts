@@ -1,6 +1,7 @@
 import { agentQueues } from "../../dispatch/queues.ts";
 import { counters, series } from "../../meter/counters.ts";
 import { readCounts } from "../../meter/meter.ts";
+import { storeFill } from "../../quota/pressure.ts";
 import { mayUse } from "../authorize.ts";
 import type { Request, WebAgent } from "../context.ts";
 
@@ -11,6 +12,12 @@ const gauges = {
   queue_oldest_seconds: ["Age of the oldest message in a queue.", "oldestAge"],
 } as const;
 
+/** Where the store has an end. */
+const stored = {
+  store_bytes: ["Bytes in the store that has an agent's documents.", "bytes"],
+  store_limit_bytes: ["Most that it takes. From four fifths of it on submits are refused.", "limit"],
+} as const;
+
 interface Asked {
   readonly agents: readonly WebAgent[];
 }
@@ -18,7 +25,9 @@ interface Asked {
 export async function agentList(c: Request, { agents }: Asked): Promise<Response> {
   const { deps, token } = c.var;
   const mine = agents.filter(({ name }) => mayUse(token, name));
-  return c.json({ agents: await agentQueues(deps, mine) });
+  const queues = await agentQueues(deps, mine);
+  const schemaOf = (name: string) => mine.find((agent) => agent.name === name)?.inputSchema;
+  return c.json({ agents: queues.map((one) => ({ ...one, inputSchema: schemaOf(one.name) })) });
 }
 
 /** Counters and queues, as text that Prometheus reads. */
@@ -26,7 +35,11 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
   const { deps, token } = c.var;
   const mine = agents.filter(({ name }) => mayUse(token, name));
   await deps.meter.flush();
-  const [counts, queues] = await Promise.all([readCounts(deps.store), agentQueues(deps, mine)]);
+  const [counts, queues, fills] = await Promise.all([
+    readCounts(deps.store),
+    agentQueues(deps, mine),
+    Promise.all(mine.map(async ({ name }) => ({ agent: name, fill: await storeFill(deps, name) }))),
+  ]);
   const isMine = (line: string) => {
     const agent = /agent="([^"]*)"/.exec(line)?.[1];
     return agent === undefined || mayUse(token, agent);
@@ -41,6 +54,10 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
     lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
     const unit = field === "oldestAge" ? 1_000 : 1;
     for (const queue of queues) lines.push(`${series(name, { agent: queue.name })} ${queue[field] / unit}`);
+  }
+  for (const [name, [help, field]] of Object.entries(stored)) {
+    lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
+    for (const { agent, fill } of fills) if (fill) lines.push(`${series(name, { agent })} ${fill[field]}`);
   }
   c.header("content-type", "text/plain; version=0.0.4; charset=utf-8");
   return c.body(`${lines.join("\n")}\n`);

@@ -63,7 +63,7 @@ function problemsOf(route: Route): number[] {
     ...(scope === "none" ? [] : ALWAYS),
     ...(scope === "none" || scope === "any" ? [] : [403]),
     ...(isOfTask(route) ? [404] : []),
-    ...(body ? [413] : []),
+    ...(body ? [400, 413] : []),
     ...(params || query || body ? [422] : []),
   ];
 }

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { cancel, redrive, resolve, signal } from "../../dispatch/operate.ts";
+import { cancel, redrive, resolve, signal } from "../../audit/operations.ts";
 import type { Task } from "../../task/document.ts";
 import { approvalSignal } from "../../task/signals.ts";
 import type { Json } from "../../values/json.ts";
@@ -17,7 +17,8 @@ export async function cancelTask(c: Request, { task }: Operation<"cancel">): Pro
 }
 
 export async function redriveTask(c: Request, { task, body }: Operation<"redrive">): Promise<Response> {
-  return operated(c, await redrive(c.var.deps, task.id, body.fromScratch ?? false));
+  const how = "from" in body ? { from: body.from } : { fromScratch: body.fromScratch ?? false };
+  return operated(c, await redrive(c.var.deps, task.id, how));
 }
 
 export async function resolveTask(c: Request, { task, body }: Operation<"resolve">): Promise<Response> {
@@ -27,16 +28,18 @@ export async function resolveTask(c: Request, { task, body }: Operation<"resolve
 }
 
 export async function signalTask(c: Request, { task, body }: Operation<"signal">): Promise<Response> {
-  return operated(c, await signal(c.var.deps, task.id, body.name, (body.value ?? null) as Json));
+  const { name, value = null, early = false } = body;
+  return operated(c, await signal(c.var.deps, task.id, name, value as Json, { ifAsked: !early }));
 }
 
 export async function approveTask(
   c: Request,
   { task, body, params }: Operation<"approval"> & { readonly params: { readonly name: string } },
 ): Promise<Response> {
-  const { approved, note } = body;
+  const { approved, note, early = false } = body;
   const said = { approved, by: c.var.token.owner, ...(note !== undefined && { note }) };
-  return operated(c, await signal(c.var.deps, task.id, approvalSignal(params.name), said));
+  const name = approvalSignal(params.name);
+  return operated(c, await signal(c.var.deps, task.id, name, said, { ifAsked: !early }));
 }
 
 const operated = (c: Request, { id, state }: Task): Response => c.json({ id, state });

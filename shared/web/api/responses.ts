@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { operations } from "../../audit/entry.ts";
 import { states } from "../../task/table.ts";
 
 const state = z.enum(states as [string, ...string[]]);
@@ -19,7 +20,17 @@ const summary = z.looseObject({
 
 /** Schemas of the responses. They are in the OpenAPI document only; a test holds the answers of every route against them. */
 export const responses = {
-  health: z.object({ ok: z.literal(true) }),
+  health: z.object({
+    ok: z.literal(true),
+    store: z
+      .object({ bytes: count, limit: count })
+      .optional()
+      .describe("How full it is, where it has an end; for who sends a token"),
+    refusing: z
+      .array(z.string())
+      .optional()
+      .describe("Agents whose queue is so nearly full that submits are refused; for who sends a token"),
+  }),
   submitted: z.object({
     id: z.string(),
     kind: z.enum(["accepted", "already"]),
@@ -40,6 +51,28 @@ export const responses = {
     updatedAt: millis,
     history: z.array(z.looseObject({ at: millis, event: z.string(), state })),
   }),
+  journal: z.object({
+    before: count.describe("How many older entries there are"),
+    entries: z.array(
+      z.looseObject({
+        n: z.int().min(1),
+        kind: z.enum(["step", "intent", "receipt", "undone", "unsure"]),
+        key: z.string(),
+        when: millis.optional(),
+        took: z.number().optional().describe("Milliseconds that a step took"),
+        asked: z
+          .object({ text: z.string().optional(), bytes: count.optional() })
+          .optional()
+          .describe("What a model or a tool was given; bytes of the whole where the text is cut or not kept"),
+      }),
+    ),
+  }),
+  logs: z.object({
+    count: count.describe("How many lines there have been"),
+    lines: z.array(
+      z.object({ at: millis, fence: count, level: z.enum(["info", "warn", "error"]), text: z.string() }),
+    ),
+  }),
   operated: z.object({ id: z.string(), state }),
   agents: z.object({
     agents: z.array(
@@ -53,8 +86,36 @@ export const responses = {
         left: z
           .array(z.object({ stream: z.string(), lane: count, generation: count, messages: count }))
           .describe("Queues that get no more messages and still hold some"),
+        inputSchema: z
+          .looseObject({})
+          .optional()
+          .describe("What its input must be, as JSON Schema, as far as that can say it"),
       }),
     ),
+  }),
+  audit: z.object({
+    entries: z.array(
+      z.object({
+        n: z.int().min(1).describe("1, 2, 3, without a gap"),
+        at: millis,
+        actor: z.object({
+          name: z.string(),
+          token: z.string().optional(),
+          via: z.enum(["api", "dashboard", "cli"]),
+        }),
+        op: z.enum(operations),
+        task: z.string().optional(),
+        agent: z.string().optional(),
+        token: z.string().optional().describe("The id of the token that was made or revoked"),
+        detail: z.string().optional(),
+        outcome: z.enum(["asked", "done", "refused", "unknown"]),
+        code: z.string().optional(),
+        of: z.int().min(1).optional().describe("The entry that this one is the outcome of"),
+        stamp: z.string(),
+        seal: z.string(),
+      }),
+    ),
+    cursor: z.string().optional().describe("Where the next page begins; none after the last"),
   }),
   openApi: z.looseObject({ openapi: z.literal("3.1.0"), paths: z.looseObject({}) }),
 };

@@ -1,13 +1,15 @@
 import type * as z from "zod";
 import type { Task } from "../../task/document.ts";
 import { requireScope, taskFor } from "../authorize.ts";
+import { readBody } from "../body.ts";
 import type { Request, WebAgent } from "../context.ts";
 import type { Scope } from "../scopes.ts";
-import { readBody, validate } from "../validate.ts";
+import { validate } from "../validate.ts";
+import type { InputCheck } from "./input-check.ts";
 
-/** An agent, and what its input is checked by before a task is accepted. */
+/** An agent, and how its input is checked before a task is accepted. */
 export interface ApiAgent extends WebAgent {
-  readonly input: z.ZodType;
+  readonly checkInput: InputCheck;
 }
 
 /**
@@ -75,7 +77,7 @@ export async function answer(declared: Route, c: Request, agents: readonly ApiAg
     task: task as undefined,
     params: params ? validate(params, c.req.param(), "The path") : {},
     query: query ? validate(query, c.req.query(), "The query") : {},
-    body: body && validate(body, await readBody(c.req.raw), "The body"),
+    body: body && validate(body, await readBody(c), "The body"),
   };
   return declared.handle(c, asked);
 }

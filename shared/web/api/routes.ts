@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { auditList } from "./audit.ts";
 import { taskEvents } from "./events.ts";
 import { health } from "./health.ts";
+import { taskJournal, taskLogs } from "./journal.ts";
 import { agentList, metrics } from "./metrics.ts";
 import { openApi } from "./openapi.ts";
 import { approveTask, cancelTask, redriveTask, resolveTask, signalTask } from "./operations.ts";
@@ -15,10 +17,10 @@ export const routes: readonly Route[] = [
     method: "get",
     path: "/health",
     scope: "none",
-    summary: "Whether NATS and the store answer",
-    docs: "whether NATS and the store answer: 200, or 503",
+    summary: "Whether NATS and the store answer and take writes, and submits are taken",
+    docs: "whether NATS and the store answer and take writes, and submits are taken: 200, or 503 ([more](#health))",
     responses: { 200: responses.health },
-    problems: [503],
+    problems: [401, 429, 503],
     handle: health,
   }),
   route({
@@ -71,7 +73,7 @@ export const routes: readonly Route[] = [
     path: "/v1/tasks/{id}/redrive",
     scope: "operate",
     summary: "Redrives a task",
-    docs: 'tries a dead letter again; `{"fromScratch": true}` forgets its journal',
+    docs: 'tries a dead letter again, and asks again what it failed on. With `from`, an entry of its journal such as `draft#1`, all but effects is done again from there on; with `{"fromScratch": true}` everything',
     body: bodies.redrive,
     responses: { 200: responses.operated },
     problems: [409],
@@ -93,7 +95,7 @@ export const routes: readonly Route[] = [
     path: "/v1/tasks/{id}/signal",
     scope: "operate",
     summary: "Signals a task",
-    docs: '`{"name": "paid", "value": …}`',
+    docs: '`{"name": "paid", "value": …}`, which the task must wait for; `"early": true` keeps it until it does',
     body: bodies.signal,
     responses: { 200: responses.operated },
     problems: [409],
@@ -104,7 +106,7 @@ export const routes: readonly Route[] = [
     path: "/v1/tasks/{id}/approvals/{name}",
     scope: "operate",
     summary: "Approves or rejects what a task asks for",
-    docs: '`{"approved": true, "note": "…"}`; the token\'s owner is who said so',
+    docs: '`{"approved": true, "note": "…"}`; the token\'s owner is who said so. `"early": true` as above',
     params: z.object({ name: approvalName }),
     body: bodies.approval,
     responses: { 200: responses.operated },
@@ -120,6 +122,24 @@ export const routes: readonly Route[] = [
     headers: { "Last-Event-ID": "Goes on after this one" },
     responses: { 200: "text/event-stream" },
     handle: (c, { task }) => taskEvents(c, task),
+  }),
+  route({
+    method: "get",
+    path: "/v1/tasks/{id}/journal",
+    scope: "read",
+    summary: "The newest entries of a task's journal",
+    docs: "[the newest entries of its journal](#journal-and-log): what was done and asked, what it took and cost",
+    responses: { 200: responses.journal },
+    handle: taskJournal,
+  }),
+  route({
+    method: "get",
+    path: "/v1/tasks/{id}/logs",
+    scope: "read",
+    summary: "What a task's handlers logged: the newest 100 lines, or 16 KiB",
+    docs: "[what its handlers logged](#journal-and-log): the newest 100 lines, or 16 KiB",
+    responses: { 200: responses.logs },
+    handle: taskLogs,
   }),
   route({
     method: "get",
@@ -139,6 +159,16 @@ export const routes: readonly Route[] = [
     query: queries.deadLetters,
     responses: { 200: responses.page },
     handle: (c, { query }) => taskList(c, { ...query, state: "failed" }),
+  }),
+  route({
+    method: "get",
+    path: "/v1/audit",
+    scope: "operate",
+    summary: "Who did what, the newest first",
+    docs: "a page of the [audit trail](operator.md#the-audit-trail), the newest first, and the `cursor` of the next",
+    query: queries.audit,
+    responses: { 200: responses.audit },
+    handle: (c, { query }) => auditList(c, query),
   }),
   route({
     method: "get",

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { operations } from "../../audit/entry.ts";
 import { LABEL_LIMIT, MOST_LABELS } from "../../task/envelope.ts";
 import { isEventName } from "../../task/signals.ts";
 import { states } from "../../task/table.ts";
@@ -7,7 +8,8 @@ const label = z.string().max(LABEL_LIMIT);
 /** Ids in the forms that Pawl generates (for keys, children, schedules and strays) are refused: they would be taken from others. */
 const taskId = z.string().regex(/^(?!__.*__$)(?!k-|c-|cron-|stray-)[A-Za-z0-9_-]{1,128}$/);
 const name = z.string().min(1).max(200);
-const json = z.json();
+/** Any JSON: what was parsed is nothing else, and to look at each value of half a megabyte again would take as long. */
+const json = z.unknown();
 /** With its offset, a time of the year 9999 may lie in 10000, which Firestore can't store. */
 const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
@@ -16,11 +18,14 @@ export const approvalName = name;
 /** Which effect is meant: if another one is in doubt by now, nothing is done. */
 const effect = z.string().max(200).optional();
 
+/** Keeps an answer or event that the task does not wait for yet; without it, such a name is taken for a mistake. */
+const early = z.boolean().optional();
+
 /** What requests may say. The OpenAPI document is made from these too. */
 export const bodies = {
   submit: z.strictObject({
     agent: z.string().max(63),
-    input: z.record(z.string(), json),
+    input: z.record(z.string(), json).describe("As the agent's inputSchema of /v1/agents says"),
     id: taskId.optional(),
     at: z.iso.datetime({ offset: true }).refine(isStorable, "after the year 9999").optional(),
     orderingKey: label.optional(),
@@ -36,7 +41,10 @@ export const bodies = {
       .optional(),
   }),
   cancel: z.strictObject({}),
-  redrive: z.strictObject({ fromScratch: z.boolean().optional() }),
+  redrive: z.union([
+    z.strictObject({ fromScratch: z.boolean().optional() }),
+    z.strictObject({ from: z.string().min(1).max(200) }),
+  ]),
   resolve: z.union([
     z.strictObject({ happened: z.literal(true), receipt: json.optional(), effect }),
     z.strictObject({ happened: z.literal(false), effect }),
@@ -47,19 +55,48 @@ export const bodies = {
       .refine(isEventName, "reserved: use the requests for approvals and resolving")
       .meta({ pattern: "^(?!approval:|child:|effect )" }),
     value: json.optional(),
+    early,
   }),
-  approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional() }),
+  approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional(), early }),
 };
 
+/** What no store can look for: the newest tasks are read, and these are picked from them. */
+const narrower = {
+  owner: z.string().max(128).optional(),
+  /** A dead letter's code. */
+  error: z.string().max(100).optional(),
+  /** A label and its value, "team=docs", or a label with any value. */
+  label: z
+    .string()
+    .max(2 * LABEL_LIMIT + 1)
+    .optional(),
+};
+
+const moment = z.iso.datetime({ offset: true }).optional();
+
 export const queries = {
+  audit: z.strictObject({
+    since: moment,
+    until: moment,
+    actor: z.string().max(128).optional(),
+    task: z.string().max(128).optional(),
+    op: z.enum(operations).optional(),
+    cursor: z
+      .string()
+      .regex(/^[1-9]\d{0,14}$/)
+      .optional(),
+    limit: z.coerce.number().int().min(1).max(200).optional(),
+  }),
   list: z.strictObject({
     agent: z.string().max(63).optional(),
     state: z.enum(states as [string, ...string[]]).optional(),
+    ...narrower,
     cursor: z.string().max(400).optional(),
     limit: z.coerce.number().int().min(1).max(200).optional(),
   }),
   deadLetters: z.strictObject({
     agent: z.string().max(63).optional(),
+    ...narrower,
     cursor: z.string().max(400).optional(),
     limit: z.coerce.number().int().min(1).max(200).optional(),
   }),

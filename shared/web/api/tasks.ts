@@ -1,15 +1,17 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { submit } from "../../dispatch/submit.ts";
 import { isPawlError, PawlError } from "../../errors/errors.ts";
-import type { TaskPage } from "../../ports/store.ts";
+import type { TaskFilter, TaskPage, Unread } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { canonicalJson, type Json, type JsonObject, sha256 } from "../../values/json.ts";
 import { mayUse, seesAll } from "../authorize.ts";
-import type { Env, Request, WebAgent } from "../context.ts";
+import type { Env, Request } from "../context.ts";
 import { problem } from "../problem.ts";
-import { validate } from "../validate.ts";
+import { costOfLook } from "../rate-limit.ts";
+import type { Token } from "../tokens.ts";
 import type { ApiAgent } from "./route.ts";
 import type { bodies, queries } from "./schemas.ts";
+import { isFound } from "./search.ts";
 
 const DEFAULT_LIMIT = 50;
 
@@ -23,7 +25,7 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
   const agent = agents.find(({ name }) => name === body.agent);
   if (!agent || !mayUse(token, agent.name))
     throw new PawlError("agent_unknown", `There is no agent ${JSON.stringify(body.agent)} for this token`);
-  validate(agent.input, body.input, "The input");
+  await agent.checkInput(body.input as JsonObject);
   const key = idempotencyKey(c.req.header("idempotency-key"), body.id);
   const { owner } = token;
   const id = key === undefined ? body.id : `k-${(await sha256(`${owner}\n${key}`)).slice(0, 40)}`;
@@ -60,19 +62,54 @@ export function oneTask(c: Request, { task }: { readonly task: Task }): Response
   return c.json(task);
 }
 
-/** A page of what the token may see, and of nothing else: the cursor names the last of these. */
-export async function listTasks({ deps, token }: Env["Variables"], query: ListQuery): Promise<TaskPage> {
-  const { agent, state, cursor, limit = DEFAULT_LIMIT } = query;
-  if (agent !== undefined && !mayUse(token, agent)) return { tasks: [] };
-  return deps.store.list(
-    {
-      ...(agent !== undefined ? { agent } : token.agents && { agents: token.agents }),
-      ...(!seesAll(token) && { owner: token.owner }),
-      ...(state && { state: state as Task["state"] }),
-    },
-    limit,
-    cursor,
-  );
+/** Of a token that sees only its owner's tasks, another owner has none. */
+export function filterOf(token: Token, { agent, state, owner }: ListQuery): TaskFilter | undefined {
+  if (agent !== undefined && !mayUse(token, agent)) return undefined;
+  if (!seesAll(token) && owner !== undefined && owner !== token.owner) return undefined;
+  const whose = seesAll(token) ? owner : token.owner;
+  return {
+    ...(agent !== undefined ? { agent } : token.agents && { agents: token.agents }),
+    ...(whose !== undefined && { owner: whose }),
+    ...(state && { state: state as Task["state"] }),
+  };
+}
+
+/** Tasks that are read for one page where most of them are not meant. */
+const MOST_READ = 2_000;
+
+/**
+ * A page of what the token may see, and of nothing else: the cursor names the last of these. Where only some of them are
+ * meant, so many are read at the most, and the page may be short, or empty, with a cursor to go on from.
+ */
+export async function listTasks(
+  { deps, token, charge }: Env["Variables"],
+  query: ListQuery,
+  isMeant: (task: Task) => boolean = isFound(query),
+): Promise<TaskPage> {
+  const { cursor: from, limit = DEFAULT_LIMIT } = query;
+  const filter = filterOf(token, query);
+  if (!filter) return { tasks: [] };
+  const tasks: Task[] = [];
+  const unreadable: Unread[] = [];
+  let cursor = from;
+  for (let read = 0; ; ) {
+    let page = await deps.store.list(filter, limit, cursor);
+    const last = page.tasks.filter(isMeant)[limit - tasks.length];
+    // More than there is room for. A cursor names the end of what was asked for, so less is asked for.
+    if (last) page = await deps.store.list(filter, page.tasks.indexOf(last), cursor);
+    charge(costOfLook(page.looked ?? page.tasks.length), "owed");
+    tasks.push(...page.tasks.filter(isMeant));
+    unreadable.push(...(page.unreadable ?? []));
+    ({ cursor } = page);
+    read += Math.max(1, page.tasks.length);
+    const isAll = cursor === undefined || page.tasks.length === tasks.length;
+    if (isAll || tasks.length >= limit || read >= MOST_READ) break;
+  }
+  return {
+    tasks,
+    ...(cursor !== undefined && { cursor }),
+    ...(unreadable.length > 0 && { unreadable }),
+  };
 }
 
 /** A page without the documents that can't be read: nobody knows whose they are. */
@@ -100,14 +137,4 @@ function idempotencyKey(key: string | undefined, id: string | undefined): string
       `The Idempotency-Key has ${key.length} characters; it should have 1 to 255`,
     );
   return key;
-}
-
-/** What an input is checked by, as far as JSON Schema can say it; the agent's own schema has the last word when the task runs. */
-export function inputCheck({ inputSchema }: WebAgent): z.ZodType {
-  if (!inputSchema) return z.unknown();
-  try {
-    return z.fromJSONSchema(inputSchema as Parameters<typeof z.fromJSONSchema>[0]);
-  } catch {
-    return z.unknown();
-  }
 }

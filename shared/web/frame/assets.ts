@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import type { Env } from "../context.ts";
 import { securityHeaders } from "./headers.ts";
+import { local } from "./local.ts";
 import { script } from "./script.ts";
 import { style } from "./style.ts";
 
@@ -9,7 +10,7 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect 
 
 const assets: Readonly<Record<string, { readonly type: string; readonly text: string }>> = {
   "pawl.css": { type: "text/css", text: style },
-  "pawl.js": { type: "text/javascript", text: script },
+  "pawl.js": { type: "text/javascript", text: local + script },
   "pawl.svg": { type: "image/svg+xml", text: icon },
 };
 

@@ -10,13 +10,16 @@ const APPROVAL = approvalSignal("");
 export function taskForms(task: Task, key: string): Html {
   const question = questionOf(task);
   const form: Form = (verb, name, content) =>
-    html`<form id="${verb}-${encodeURIComponent(name)}-${question}" method="post" action="${taskPath(task.id)}/${verb}">
+    html`<form id="${verb}-${encoded(name)}-${question}" method="post" action="${taskPath(task.id)}/${verb}">
 <input type="hidden" name="key" value="${key}"><input type="hidden" name="question" value="${question}">${content}</form>`;
   return html`<div id="forms">${task.state === "waiting" && answers(task, form, question)}
 ${task.state === "in_doubt" && doubts(task, form, question)}
 ${task.state === "failed" && again(task, form, question)}
 ${!isFinal(task) && !task.cancelRequested && cancels(task, form, question)}</div>`;
 }
+
+/** For an id. A name may hold half a character, which no browser sends back as it was. */
+const encoded = (name: string) => encodeURIComponent(name.toWellFormed());
 
 type Form = (verb: string, name: string, content: Html) => Html;
 
@@ -30,11 +33,11 @@ function answers({ id, waitingFor }: Waiting, form: Form, question: string): Htm
   const events = waitingFor.filter((name) => !name.startsWith(APPROVAL) && !name.startsWith("child:"));
   return html`${approvals.map((signal) => {
     const name = signal.slice(APPROVAL.length);
-    const at = `${encodeURIComponent(name)}-${question}`;
+    const at = `${encoded(name)}-${question}`;
     return html`<section class="panel" aria-label="Approval of ${line(name)}">${form(
       "answer",
       name,
-      html`<input type="hidden" name="name" value="${name}">
+      html`<input type="hidden" name="name" value="${name.toWellFormed()}">
 <p><strong>Approval of ${line(name)}</strong></p>
 <label for="note-${at}">Note (optional)</label>
 <textarea id="note-${at}" name="note" maxlength="2000" rows="2"></textarea>
@@ -74,7 +77,7 @@ function again({ raw }: Failed, form: Form, question: string): Html {
 ${form(
   "redrive",
   "journal",
-  html`<p>What is in its journal stays done, and is not paid again.</p>
+  html`<p>What succeeded stays done, and is not paid again. The answer that it failed on (an approval, an event, a child) is asked for again.</p>
 <div class="buttons"><button id="redrive-${question}" class="primary" name="how" value="journal">Try again</button></div>`,
 )}
 ${folded(

@@ -66,7 +66,7 @@ ${
 <p id="news" class="hidden" role="status" aria-live="polite"></p>
 ${notice && html`<p class="notice" role="status">${notice}</p>`}
 <main id="main" tabindex="-1" data-live="${live ?? ""}" data-again="${again ?? ""}" data-says="${says ?? ""}">${main}</main>
-${token && html`<footer><p>Times are UTC.</p></footer>`}
+${token && html`<footer><p id="zone">Times are UTC.</p></footer>`}
 </body>
 </html>`,
     status,

@@ -57,6 +57,7 @@ export const script = `"use strict";
       const now = page.getElementById("main");
       const focus = document.activeElement && document.activeElement.id;
       const before = main().dataset.says;
+      document.dispatchEvent(new CustomEvent("pawl:page", { detail: now }));
       morph(main(), now);
       if (document.title !== page.title) document.title = page.title;
       if (focus && document.activeElement === document.body)

@@ -44,6 +44,21 @@ function urlOf({ req: { url } }: Request): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
 }
 
+/** The path and the query that were asked for. */
+export function addressOf(c: Request): string | undefined {
+  const url = urlOf(c);
+  return url && `${url.pathname}${url.search}`;
+}
+
+/** A page of the dashboard's own, whatever an address says: "/ui" where it is none. */
+export function pageAt(address: string | null | undefined): string {
+  // Browsers take a backslash for a slash, and drop tabs and line ends.
+  if (!address || !/^\/ui(?:[/?]|$)/.test(address) || /[\\\p{Cc}]/u.test(address)) return "/ui";
+  const { origin, pathname, search } = new URL(address, "http://pawl.invalid");
+  if (origin !== "http://pawl.invalid" || !/^\/ui(?:\/|$)/.test(pathname)) return "/ui";
+  return /^\/ui\/(?:login|logout|live)\b|\/live$/.test(pathname) ? "/ui" : `${pathname}${search}`;
+}
+
 /** What every form of a session carries. Only those who can read its pages know it, and it says nothing of the token. */
 export function formKey(token: string): Promise<string> {
   return sha256(`pawl form key\n${token}`);

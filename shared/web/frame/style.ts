@@ -66,6 +66,16 @@ tbody tr:hover { background: color-mix(in srgb, var(--accent) 5%, transparent); 
 .badge.in_doubt, .timeline .in_doubt, .timeline .unsure, .tiles .in_doubt.calls { --tone: var(--violet); }
 .badge.failed, .timeline .failed, .timeline .undone, .tiles .failed.calls { --tone: var(--red); }
 .badge.completed, .timeline .completed, .timeline .done { --tone: var(--green); }
+.pick { width: 1%; padding-right: 0; }
+.several { margin-top: .75rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem 1.5rem; margin: 0; padding: 0; list-style: none; }
+.charts li { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: .75rem 1rem; }
+.charts span { color: var(--soft); font-size: .875rem; }
+svg { display: block; width: 100%; height: auto; }
+svg rect { fill: var(--accent); }
+svg line { stroke: var(--line); }
+svg text { fill: var(--text); font-size: 9px; font-variant-numeric: tabular-nums; }
+svg .tick { fill: var(--soft); }
 .label { display: inline-block; padding: 0 .5rem; border: 1px solid var(--line); border-radius: .3rem; }
 
 .panel { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem; margin: .75rem 0; }
@@ -103,7 +113,38 @@ summary { cursor: pointer; color: var(--soft); width: fit-content; font-size: .8
 .timeline li > div::before { content: ""; position: absolute; left: -1.2rem; top: .5rem; width: .6rem; height: .6rem; border-radius: 50%; background: var(--tone); z-index: 1; }
 .timeline .call > div::before { background: var(--ground); border: 2px solid var(--tone); }
 .timeline li:not(:last-child) > div::after { content: ""; position: absolute; left: -.93rem; top: 1rem; bottom: -1.1rem; width: 1px; background: var(--line); }
-.kind { color: var(--soft); }
+.kind, .word { color: var(--soft); }
+.reason { color: var(--red); font-size: .875rem; }
+.head { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem .75rem; }
+.head > * { margin-bottom: .5rem; }
+.copy { display: none; font-size: .8125rem; padding: .1rem .5rem; border-color: var(--line); }
+.scripted .copy { display: inline-block; }
+.waterfall, .legend, .log { margin: 0; padding: 0; list-style: none; }
+.waterfall { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: .5rem .75rem; }
+.waterfall li { display: grid; grid-template-columns: 13rem 1fr 8.5rem; gap: 0 .75rem; align-items: center; font-size: .8125rem; line-height: 1.6; }
+.waterfall li:not(.run) .what { padding-left: .9rem; }
+.waterfall .what { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.waterfall .run .what { font-weight: 550; }
+.waterfall .took { text-align: right; font-variant-numeric: tabular-nums; color: var(--soft); position: relative; }
+.waterfall li, .legend li { --tone: var(--grey); }
+.waterfall .run, .legend .run { --tone: color-mix(in srgb, var(--blue) 45%, var(--sheet)); }
+.waterfall .step, .legend .step { --tone: var(--accent); }
+.waterfall .turn, .legend .turn { --tone: var(--violet); }
+.waterfall .effect, .legend .effect { --tone: var(--green); }
+.waterfall .wait, .legend .wait { --tone: color-mix(in srgb, var(--amber) 55%, var(--sheet)); }
+.waterfall .undone:not(.wait) { --tone: var(--red); }
+.bars { display: block; width: 100%; height: 16px; overflow: hidden; }
+.bars rect { fill: var(--tone); }
+.bars .queue { fill: var(--line); }
+.bars .gap { fill: none; stroke: var(--red); stroke-dasharray: 3 3; }
+.legend { display: flex; flex-wrap: wrap; gap: .15rem 1rem; margin-bottom: .4rem; font-size: .8125rem; color: var(--soft); }
+.legend li::before { content: ""; display: inline-block; width: .8rem; height: .6rem; margin-right: .4rem; border-radius: 2px; background: var(--tone); }
+.legend .lost::before { background: none; border: 1px dashed var(--red); }
+.log { padding: .5rem .75rem; max-height: 24rem; font-family: var(--mono); font-size: .8125rem; }
+.log li { white-space: pre-wrap; }
+.log time { color: var(--soft); }
+.log .warn strong { color: var(--amber); }
+.log .error strong { color: var(--red); }
 .timeline details { margin-top: .25rem; }
 .timeline pre { margin-top: .25rem; max-height: 16rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: .75rem 1.5rem; margin: 0 0 1rem; }
@@ -117,8 +158,19 @@ summary { cursor: pointer; color: var(--soft); width: fit-content; font-size: .8
   nav ul { gap: 0; }
   nav a { padding: .3rem .45rem; font-size: .9375rem; }
   .figure { font-size: 1.5rem; }
-  .wrap { min-width: 11rem; }
+  /* A row becomes a block: what it is about, and below it the rest, none of it out of sight. */
+  .scroll thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .scroll table, .scroll tbody { display: block; }
+  .scroll tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .75rem; padding: .6rem .75rem; }
+  .scroll tbody tr + tr { border-top: 1px solid var(--line); }
+  .scroll tbody tr > * { border: 0; padding: 0; white-space: normal; width: auto; min-width: 0; }
+  .scroll tbody th { flex: 1 0 80%; }
+  .scroll .wrap { flex: 1 0 100%; }
+  .scroll .none { display: none; }
+  .scroll [data-label]::after { content: " " attr(data-label); color: var(--soft); font-size: .8125rem; }
   .facts { grid-template-columns: 1fr 1fr; }
+  .waterfall li { grid-template-columns: 1fr auto; padding-block: .2rem; }
+  .waterfall .bars { grid-row: 2; grid-column: 1 / 3; }
   .timeline li { grid-template-columns: 1fr; padding-left: 1.4rem; }
   .timeline time { text-align: left; }
   .timeline .day { display: inline; }

@@ -27,10 +27,10 @@ export function line(text: string, most = 200): string {
 }
 
 /** Any text or JSON value as a block: escaped, and cut to a length. */
-export function block(value: unknown, label: string, most = MOST_SHOWN): Html {
+export function block(value: unknown, label: string, most = MOST_SHOWN, id?: string): Html {
   const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "undefined");
   const isCut = text.length > most;
-  return html`<pre tabindex="0" role="region" aria-label="${label}">${visible(text.slice(0, most))}</pre>${
+  return html`<pre${id !== undefined && html` id="${id}"`} tabindex="0" role="region" aria-label="${label}">${visible(text.slice(0, most))}</pre>${
     isCut
       ? html`<p class="note">Cut: ${number(most)} of ${number(text.length)} characters are shown.</p>`
       : ""
@@ -40,11 +40,20 @@ export function block(value: unknown, label: string, most = MOST_SHOWN): Html {
 const grouped = new Intl.NumberFormat("en");
 export const number = (value: number): string => grouped.format(value);
 
-/** "2026-11-16 09:02:31", in UTC, as the footer says. */
-export function time(at: Millis): Html {
+/**
+ * "2026-11-16 09:02:31"; "ms": "09:02:31.120". In UTC, as the footer says, until the page's script writes it in the zone of
+ * whoever looks; UTC is shown on hover.
+ */
+export function time(at: Millis, as?: "ms"): Html {
   const iso = new Date(at).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
+  const [day, clock] = [iso.slice(0, 10), iso.slice(11, 23)];
+  const text = as === "ms" ? clock : `${day} ${clock.slice(0, 8)}`;
+  return html`<time datetime="${iso}" data-as="${as ?? "s"}" title="${day} ${clock} UTC">${text}</time>`;
 }
+
+/** Copies what an element of this id says. Only a script can, so without one it is not there. */
+export const copyButton = (id: string, what: string): Html =>
+  html`<button type="button" class="copy quiet" id="copy-${id}" data-copies="${id}" data-what="${what}"><span>Copy</span><span class="hidden"> ${what}</span></button>`;
 
 export function day(at: Millis): Html {
   const iso = new Date(at).toISOString().slice(0, 10);
@@ -61,8 +70,8 @@ export const badge = (state: State): Html => html`<span class="badge ${state}">$
 export const taskPath = (id: string): string => `/ui/tasks/${encodeURIComponent(id)}`;
 
 /** A part of a page. Its id lets it stay in place, with its focus and folds, when others come and go. */
-export const part = (id: string, title: string, content: Html | string): Html =>
-  html`<section id="${id}"><h2>${title}</h2>${content}</section>`;
+export const part = (id: string, title: string, content: Html | string, beside?: Html): Html =>
+  html`<section id="${id}"><div class="head"><h2>${title}</h2>${beside}</div>${content}</section>`;
 
 /** A table that scrolls inside of itself where it is too wide, also by keyboard. */
 export function table(id: string, label: string, heads: readonly Head[], rows: readonly Html[]): Html {
@@ -71,6 +80,10 @@ export function table(id: string, label: string, heads: readonly Head[], rows: r
 <thead><tr>${heads.map(th)}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
+
+/** A number in a table. Where a table is too wide its heads are not seen: then it says what it counts, unless there is none. */
+export const cell = (label: string, value: string, isNone = false): Html =>
+  html`<td class="end${isNone ? " none" : ""}" data-label="${label}">${value}</td>`;
 
 export interface Head {
   readonly name: string;

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { cancel, type Resolution, redrive, resolve, signal } from "../../dispatch/operate.ts";
+import { cancel, type Resolution, redrive, resolve, signal } from "../../audit/operations.ts";
 import { isPawlError, PawlError } from "../../errors/errors.ts";
 import type { Deps } from "../../ports/deps.ts";
 import type { Task } from "../../task/document.ts";
-import { approvalSignal, questionOf } from "../../task/signals.ts";
+import { approvalSignal, isAsked, questionOf } from "../../task/signals.ts";
 import { canonicalJson, type Json, parseJson } from "../../values/json.ts";
 import { bodies } from "../api/schemas.ts";
 import { requireScope, taskFor } from "../authorize.ts";
@@ -53,12 +53,12 @@ const acts: Readonly<Record<string, Act>> = {
     const note = form.get("note") ?? "";
     const said = { approved: form.get("approved") === "yes", ...(note !== "" && { note }) };
     const value = { ...validate(bodies.approval, said, "The form"), by } as Json;
-    const name = approvalSignal(form.get("name") ?? "");
+    const name = askedFor(task, approvalSignal(form.get("name") ?? ""));
     const done: Done = said.approved ? "approved" : "rejected";
-    const isAsked = task.state === "waiting" && task.waitingFor.includes(name);
-    if (isCurrent && isAsked) await signal(deps, task.id, name, value, question);
+    if (isCurrent && isAsked(task, name))
+      await signal(deps, task.id, name, value, { question, ifAsked: true });
     // A second click on the same button is fine, unless the task asks another question by now.
-    else if (isAsked || !isSaid(task, name, value)) return "moved";
+    else if (isAsked(task, name) || !isSaid(task, name, value)) return "moved";
     return done;
   },
 
@@ -71,7 +71,7 @@ const acts: Readonly<Record<string, Act>> = {
 
   redrive: async ({ deps, task, form, question, isCurrent }) => {
     if (!isCurrent) return "moved";
-    await redrive(deps, task.id, form.get("how") === "scratch", question);
+    await redrive(deps, task.id, { fromScratch: form.get("how") === "scratch", question });
     return "redrive";
   },
 
@@ -81,6 +81,13 @@ const acts: Readonly<Record<string, Act>> = {
     return "resolve";
   },
 };
+
+/** The signal that a form names. One with half a character in it came back mended; of two that look alike, neither is meant. */
+function askedFor(task: Task, given: string): string {
+  const names = task.state === "waiting" ? task.waitingFor : [];
+  const alike = names.filter((name) => name.toWellFormed() === given);
+  return (alike.length === 1 && alike[0]) || given;
+}
 
 function isSaid(task: Task, name: string, value: Json): boolean {
   const last = task.signals.findLast((one) => one.name === name);

@@ -1,31 +1,8 @@
+import type { Asked } from "../../journal/asked.ts";
 import type { Cost } from "../../journal/cost.ts";
-import type { CallKind, Entry, Head, Kept } from "../../journal/entries.ts";
-import type { Deps } from "../../ports/deps.ts";
-import type { Millis, Task } from "../../task/document.ts";
-
-/** However long a journal is, a page of the dashboard reads its newest entries and so many pages before them. */
-const MOST_PAGES = 2;
-
-export interface Newest {
-  readonly head: Head;
-  readonly entries: readonly Entry[];
-  /** How many older ones were not read. */
-  readonly before: number;
-}
-
-/** The newest part of a task's journal; undefined where the journal was started again since, or belongs to an earlier task. */
-export async function newestOf({ store }: Pick<Deps, "store">, task: Task): Promise<Newest | undefined> {
-  const head = (await store.getHead(task.id))?.head;
-  if (!head || head.born !== task.createdAt || head.epoch !== task.epoch) return undefined;
-  const pages = await Promise.all(
-    head.pages.slice(-MOST_PAGES).map(async (name) => {
-      const text = await store.getPart(task.id, name);
-      return text === undefined ? [] : (JSON.parse(text) as Entry[]);
-    }),
-  );
-  const entries = [...pages.flat(), ...head.recent];
-  return { head, entries, before: head.count - entries.length };
-}
+import type { CallKind, Kept, Range } from "../../journal/entries.ts";
+import type { Newest } from "../../journal/newest.ts";
+import type { Millis } from "../../task/document.ts";
 
 /** One call of the handler: begun, and perhaps ended. An effect that was tried again is one call per try. */
 export interface Call {
@@ -33,14 +10,24 @@ export interface Call {
   readonly key: string;
   /** Unknown where its beginning was not read. */
   readonly kind: CallKind | "call";
+  /** When it began. Of a step, which is stored when it is over, that follows from how long it took; older ones don't say. */
   at: Millis | undefined;
   endedAt?: Millis | undefined;
-  state: "done" | "open" | "unsure" | "undone";
+  /** "forgotten": a redrive has it done again. */
+  state: "done" | "open" | "unsure" | "undone" | "forgotten";
   readonly until?: Millis | undefined;
   readonly reserved?: Cost | undefined;
   cost?: Cost | undefined;
   why?: string;
   kept?: Kept;
+  readonly asked?: Asked | undefined;
+}
+
+/** Every try of the calls that begin there. */
+function forget(calls: readonly Call[], forgets: readonly Range[]): void {
+  const isIn = (at: number) => forgets.some(([first, last]) => at >= first && at <= last);
+  const keys = new Set(calls.flatMap(({ n, key, kind }) => (kind !== "effect" && isIn(n - 1) ? [key] : [])));
+  for (const call of calls) if (keys.has(call.key)) call.state = "forgotten";
 }
 
 /** Entries as calls, in the order in which they began. */
@@ -51,12 +38,15 @@ export function callsOf({ entries, before }: Newest): Call[] {
     const { key, when } = entry;
     const n = before + i + 1;
     switch (entry.kind) {
-      case "step":
-        calls.push({ n, key, kind: "step", at: when, state: "done", kept: entry });
+      case "step": {
+        const { took, asked } = entry;
+        const at = when !== undefined && took !== undefined ? when - took : undefined;
+        calls.push({ n, key, kind: "step", at, endedAt: when, state: "done", kept: entry, asked });
         break;
+      }
       case "intent": {
-        const { until, reserved } = entry;
-        const call: Call = { n, key, kind: entry.of, at: when, state: "open", until, reserved };
+        const { until, reserved, asked } = entry;
+        const call: Call = { n, key, kind: entry.of, at: when, state: "open", until, reserved, asked };
         calls.push(call);
         open.set(key, call);
         break;
@@ -64,7 +54,7 @@ export function callsOf({ entries, before }: Newest): Call[] {
       case "receipt":
       case "undone":
       case "unsure": {
-        const call = open.get(key) ?? { n, key, kind: "call", at: when, state: "open" };
+        const call = open.get(key) ?? { n, key, kind: "call", at: undefined, state: "open" };
         if (!open.delete(key)) calls.push(call);
         call.endedAt = when;
         call.state = entry.kind === "receipt" ? "done" : entry.kind;
@@ -75,6 +65,9 @@ export function callsOf({ entries, before }: Newest): Call[] {
         }
         break;
       }
+      case "redriven":
+        forget(calls, entry.forgets);
+        break;
       default:
         entry satisfies never;
     }

@@ -1,7 +1,8 @@
 import type { Hono } from "hono";
 import { html } from "hono/html";
 import { lost } from "../../journal/budget.ts";
-import type { Cost } from "../../journal/cost.ts";
+import { type Cost, plus } from "../../journal/cost.ts";
+import { type Newest, newestOf } from "../../journal/newest.ts";
 import type { Millis, RawMessage, Task, TaskFailure } from "../../task/document.ts";
 import { isFinal, stateFacts } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
@@ -14,6 +15,7 @@ import {
   ago,
   badge,
   block,
+  copyButton,
   type Html,
   heads,
   line,
@@ -24,26 +26,39 @@ import {
   taskPath,
   time,
 } from "../frame/text.ts";
-import { type Newest, newestOf } from "./journal.ts";
+import { type Family, familyOf, familyTable } from "./family.ts";
+import { callsOf } from "./journal.ts";
+import { logLines } from "./log-lines.ts";
+import { spansOf } from "./spans.ts";
 import { timeline } from "./timeline.ts";
+import { waterfall } from "./waterfall.ts";
 
 /** One task: where it stands, what can be done, how it came there, what it cost. Reads its document and its journal. */
 export function addTaskPage(ui: Hono<Env>): void {
   ui.get("/tasks/:id", async (c) => {
     const { deps, token } = c.var;
     const task = await taskFor(c.var, c.req.param("id"));
-    const journal = await newestOf(deps, task);
+    const journal = await newestOf(deps.store, task);
+    const family = await familyOf(c.var, task, journal);
+    const calls = journal ? callsOf(journal) : [];
     const key = await formKey(sessionToken(c) ?? "");
     const now = deps.clock.now();
-    const main = html`<p class="crumb"><a href="/ui/tasks?agent=${encodeURIComponent(task.agent)}">${task.agent}</a></p>
-<h1><code>${task.id}</code> ${badge(task.state)}</h1>
+    const logs = logLines(task, journal);
+    const main = html`<p class="crumb"><a href="/ui/tasks?agent=${encodeURIComponent(task.agent)}">${task.agent}</a>${
+      task.parent !== undefined &&
+      html`, submitted by <a href="${taskPath(task.parent)}"><code>${task.parent}</code></a>`
+    }</p>
+<div class="head"><h1><code id="task-id">${task.id}</code> ${badge(task.state)}</h1>${copyButton("task-id", "the id")}</div>
 <div id="standing">${standing(task, now)}</div>
 ${hasScope(token, "operate") && taskForms(task, key)}
-${task.state === "completed" && part("result", "Result", block(task.result, "Result"))}
-${part("story", "Timeline", timeline(task, journal))}
-${part("input", "Input", block(task.input, "Input"))}
+${task.state === "completed" && part("result", "Result", block(task.result, "Result", undefined, "result-text"), copyButton("result-text", "the result"))}
+${family && part("family", "Children", familyTable(family))}
+${part("time", "Where the time went", waterfall(spansOf(task, calls, now), task.createdAt))}
+${part("story", "Timeline", timeline(task, calls, journal?.before ?? 0))}
+${logs && part("logs", "Log", logs)}
+${part("input", "Input", block(task.input, "Input", undefined, "input-text"), copyButton("input-text", "the input"))}
 ${task.state === "failed" && task.raw && part("raw", "Message", message(task.raw))}
-${part("cost", "Cost", costs(task, journal))}
+${part("cost", "Cost", costs(task, journal, family))}
 ${part("facts", "Facts", facts(task))}`;
     // Events after this one make the page reload itself.
     const { stamp } = task.history.at(-1) ?? {};
@@ -101,34 +116,45 @@ ${block(base64, "Message in Base64")}`;
 const tried = ({ lastError }: Task): Html | undefined => (lastError ? failure(lastError) : undefined);
 
 function failure({ code, message, phase, stack }: TaskFailure): Html {
-  return html`<div class="wrong"><p><code>${code}</code> in the ${phase}</p>${block(`${message}${stack ?? ""}`, "Error", 4_000)}</div>`;
+  const text = stack === undefined ? message : `${message}\n${stack}`;
+  return html`<div class="wrong"><div class="head"><p><code>${code}</code> in the ${phase}</p>${copyButton("error-text", "the error")}</div>${block(text, "Error", 5_000, "error-text")}</div>`;
 }
 
-function costs(task: Task, journal: Newest | undefined): Html {
+function costs(task: Task, journal: Newest | undefined, family: Family | undefined): Html {
   const spent = journal?.head.spent ?? task.spent;
   const saved = journal?.head.saved ?? task.saved;
   const again = lost(journal?.entries ?? []);
   const row = (name: string, note: string, { turns, inputTokens, outputTokens, usd }: Cost) =>
     html`<tr><th scope="row">${name}</th><td class="wrap note">${note}</td><td class="end">${number(turns)}</td>
 <td class="end">${number(inputTokens)}</td><td class="end">${number(outputTokens)}</td><td class="end">${dollars(usd)}</td></tr>`;
-  if (spent.turns + again.turns + saved.turns === 0) return html`<p class="empty">No model was asked.</p>`;
+  const whole = family && plus(spent, family.spent);
+  if (spent.turns + again.turns + saved.turns + (whole?.turns ?? 0) === 0)
+    return html`<p class="empty">No model was asked.</p>`;
   const of = journal && journal.before > 0 ? `, by the newest ${number(journal.entries.length)} entries` : "";
   return table("costs", "Cost", heads("Cost|What it is|Turns>|Input tokens>|Output tokens>|Dollars>"), [
     row("Spent", "on answers that are kept", spent),
     row("Re-spent", `at most: asked for, and the answer lost${of}`, again),
     row("Saved", "by the journal: not asked for again", saved),
+    ...(family && whole
+      ? [
+          row(
+            "Family",
+            `${family.isWhole ? "" : "at least: "}spent with ${number(family.tasks)} tasks that it submitted, and theirs`,
+            whole,
+          ),
+        ]
+      : []),
   ]);
 }
 
 function facts(task: Task): Html {
-  const { meta, parent, orderingKey } = task;
+  const { meta, orderingKey } = task;
   const labels = Object.entries(meta?.labels ?? {});
   const duplicates = Object.values(task.publishDuplicates).reduce((a, b) => a + b, 0);
   const rows: [string, Html | string | false | undefined][] = [
     ["Agent", html`${task.agent}, lane ${task.lane}`],
     ["Submitted", html`${time(task.createdAt)}${meta?.owner && html` by ${line(meta.owner)}`}`],
     ["Changed", time(task.updatedAt)],
-    ["Parent", parent && html`<a href="${taskPath(parent)}"><code>${parent}</code></a>`],
     ["Ordering key", orderingKey !== undefined && line(orderingKey)],
     [
       "Labels",

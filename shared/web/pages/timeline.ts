@@ -1,11 +1,12 @@
 import { html } from "hono/html";
+import { type Asked, contentText } from "../../journal/asked.ts";
 import type { HistoryEntry, Millis, Task } from "../../task/document.ts";
 import { type Transition, transitions } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
 import { isJsonObject, type Json } from "../../values/json.ts";
-import { badge, block, type Html, line, number } from "../frame/text.ts";
-import { type Call, callsOf, type Newest } from "./journal.ts";
+import { badge, block, type Html, line, number, time } from "../frame/text.ts";
+import type { Call } from "./journal.ts";
 
 /** Characters of a journaled value that are shown; a page may have a hundred of them. */
 const VALUE_SHOWN = 4_000;
@@ -15,8 +16,7 @@ type Moment =
   | { readonly at: Millis; readonly call: Call };
 
 /** How a task came to where it is: what was written of it, and between that what its handler did. */
-export function timeline(task: Task, journal: Newest | undefined): Html {
-  const calls = journal ? callsOf(journal) : [];
+export function timeline(task: Task, calls: readonly Call[], before: number): Html {
   const moments = merged(task, calls);
   const isWhole = FIRST.has(task.history[0]?.event ?? "");
   let day = "";
@@ -24,11 +24,11 @@ export function timeline(task: Task, journal: Newest | undefined): Html {
     const iso = new Date(moment.at).toISOString();
     const isNewDay = iso.slice(0, 10) !== day;
     day = iso.slice(0, 10);
-    const when = html`<time datetime="${iso}">${isNewDay && html`<span class="day">${day} </span>`}${iso.slice(11, 23)}</time>`;
+    const when = html`<time datetime="${iso}" data-as="day" title="${day} ${iso.slice(11, 23)} UTC">${isNewDay && html`<span class="day">${day} </span>`}${iso.slice(11, 23)}</time>`;
     return "event" in moment ? eventRow(moment.event, task, when) : callRow(moment.call, when);
   });
   return html`${!isWhole && html`<p class="note">The newest ${number(task.history.length)} transitions are kept; there were more before.</p>`}
-${journal && journal.before > 0 && html`<p class="note">${number(journal.before)} older entries of the journal are not shown. <code>pawl events ${task.id}</code> shows all.</p>`}
+${before > 0 && html`<p class="note">${number(before)} older entries of the journal are not shown. <code>pawl events ${task.id}</code> shows all.</p>`}
 <ol class="timeline">${rows}</ol>`;
 }
 
@@ -46,7 +46,7 @@ function merged({ history, createdAt }: Task, calls: readonly Call[]): Moment[] 
   let last = createdAt;
   for (const call of calls) {
     // Entries of an older journal have no time: they follow the entry before them.
-    last = Math.max(call.at ?? last, last);
+    last = Math.max(call.at ?? call.endedAt ?? last, last);
     for (let event = history[i]; event; event = history[++i]) {
       if (event.at > last || (event.at === last && ENDS.has(event.event))) break;
       moments.push({ at: event.at, event });
@@ -62,14 +62,19 @@ const BIRTHS: Readonly<Record<string, string>> = {
   deadLetter: "a message that can't become a task was kept",
 };
 
-function eventRow({ event, state, fence, by, note, stamp, at }: HistoryEntry, task: Task, when: Html): Html {
+function eventRow(
+  { event, state, fence, by, note, stamp, at, error }: HistoryEntry,
+  task: Task,
+  when: Html,
+): Html {
   const rule: Transition | undefined = (transitions as Record<string, Transition>)[event];
   const signal = event === "signal" ? task.signals.find((one) => one.at === at) : undefined;
   return html`<li id="e-${stamp}" class="event ${state}">${when}
 <div><p><strong>${event}</strong> ${badge(state)} ${rule?.meaning ?? BIRTHS[event] ?? ""}${
     signal && html`: <code>${line(signal.name)}</code> ${line(JSON.stringify(signal.value))}`
   }${note !== undefined && html`: ${line(note, 300)}`}</p>
-<p class="note">by ${line(by, 80)}${fence > 0 && html` · fence ${fence}`}</p></div></li>`;
+${error && html`<p class="reason"><code>${line(error.code)}</code> ${line(error.message, 300)}${error.where && html` <span class="note">${line(error.where)}</span>`}</p>`}
+<p class="note">by ${line(by)}${fence > 0 && html` · fence ${fence}`}</p></div></li>`;
 }
 
 const KINDS = { step: "step", effect: "effect", turn: "model turn", wait: "wait", call: "call" } as const;
@@ -78,22 +83,32 @@ const ENDINGS = {
   open: "begun",
   undone: "did not happen",
   unsure: "nobody knows whether it happened",
+  forgotten: "forgotten by a redrive, and done again",
 } as const;
 
 function callRow(call: Call, when: Html): Html {
-  const { n, key, kind, state, at, endedAt, cost, reserved, until, why, kept } = call;
-  const took = kind !== "step" && at !== undefined && endedAt !== undefined && sayDuration(endedAt - at);
+  const { n, key, kind, state, at, endedAt, cost, reserved, until, why, kept, asked } = call;
+  const took = at !== undefined && endedAt !== undefined && sayDuration(endedAt - at);
   const facts = [
     took && `took ${took}`,
     cost && `${number(cost.inputTokens)} + ${number(cost.outputTokens)} tokens, ${dollars(cost.usd)}`,
     state === "open" && reserved && `${dollars(reserved.usd)} at most`,
-    state === "open" && until !== undefined && `until ${new Date(until).toISOString()}`,
     why !== undefined && line(why, 300),
   ].filter((fact) => typeof fact === "string");
   return html`<li id="j-${n}" class="call ${kind} ${state}">${when}
 <div><p><span class="kind">${KINDS[kind]}</span> <code>${line(key)}</code> ${ENDINGS[state]}</p>
 ${facts.length > 0 && html`<p class="note">${facts.join(" · ")}</p>`}
+${state === "open" && until !== undefined && html`<p class="note">until ${time(until)}</p>`}
+${asked && askedOf(n, key, asked)}
 ${state === "done" && kept && keptOf(n, key, kept)}</div></li>`;
+}
+
+function askedOf(n: number, key: string, { text, bytes }: Asked): Html {
+  if (text === undefined)
+    return html`<p class="note">What it was asked is not kept: ${number(bytes ?? 0)} bytes.</p>`;
+  const isCut =
+    bytes !== undefined && html`<p class="note">The beginning is kept, of ${number(bytes)} bytes.</p>`;
+  return html`<details id="a-${n}"><summary>What it was asked</summary>${block(text, `Asked of ${line(key)}`, VALUE_SHOWN + 200)}${isCut}</details>`;
 }
 
 function keptOf(n: number, key: string, { value, parts }: NonNullable<Call["kept"]>): Html | string {
@@ -107,14 +122,5 @@ function keptOf(n: number, key: string, { value, parts }: NonNullable<Call["kept
 function spoken(value: Json): string | undefined {
   if (!isJsonObject(value) || !Array.isArray(value.content) || typeof value.stopReason !== "string")
     return undefined;
-  return value.content
-    .filter(isJsonObject)
-    .map((part) =>
-      part.type === "text"
-        ? String(part.text)
-        : part.type === "tool_use"
-          ? `[uses ${String(part.name)}] ${JSON.stringify(part.input)}`
-          : `[${String(part.type)}]`,
-    )
-    .join("\n\n");
+  return contentText(value.content);
 }

@@ -65,7 +65,7 @@ test("a dead letter that was redriven and lost its message is no task that was p
   await s.drain();
   ahead(s.b, 20 * MINUTE);
   expect(namesOf(await reconciled(s.b.deps))).toEqual([]);
-  await redrive(s.b.deps, "x", false);
+  await redrive(s.b.deps, "x");
   await deleteMessage(s, 2);
   ahead(s.b, 60 * MINUTE);
   expect(namesOf(await reconciled(s.b.deps)).sort()).toEqual(["orphan x", `unexplained ${s.stream}#2`]);

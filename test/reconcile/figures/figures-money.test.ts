@@ -61,7 +61,7 @@ test.each([false, true])(
     await using b = await asking(agent);
     await b.drain();
     expect(await money(b)).toEqual({ usd: 0.3, respent: 0 });
-    await redrive(b.deps, "t", anew);
+    await redrive(b.deps, "t", { fromScratch: anew });
     await b.drain();
     expect(await b.task("t")).toMatchObject({ state: "completed" });
     expect(await money(b)).toEqual({ usd: 0.6, respent: 0 });

@@ -8,7 +8,13 @@ import {
   minus,
   NOTHING_COUNTED,
 } from "../../../shared/reconcile/figures/counted.ts";
-import { added, type Counting, NO_TALLY, type Tally } from "../../../shared/reconcile/figures/tally.ts";
+import {
+  added,
+  type Counting,
+  NO_TALLY,
+  percentile,
+  type Tally,
+} from "../../../shared/reconcile/figures/tally.ts";
 import { countTask } from "../../../shared/reconcile/look/examine.ts";
 import { submitted } from "../../../shared/task/create.ts";
 import type { Task, TaskFailure } from "../../../shared/task/document.ts";
@@ -62,6 +68,19 @@ describe("what a report counts of a task", () => {
     const both = added(tallied(before, 0), week);
     const { queuedMs: _, runMs: __, ...whole } = tallied(now, 0);
     expect(both).toMatchObject(whole);
+  });
+
+  test("has how long it took from its submit on, and what it cost in its whole life, when it is completed", () => {
+    const before = paid(taskAfter(submit(), claim), retry);
+    const now = paid(taskAfter(before, dispatch, claim), { ...complete });
+    const week = tallied(now, before.updatedAt, countedOf(before));
+    expect(week).toMatchObject({ completed: 1, wholeUsd: 0.6, spent: { usd: 0.3 } });
+    expect(percentile(week.wholeMs, 0.5)).toBeGreaterThanOrEqual(now.updatedAt - now.createdAt);
+    // Not counted twice, and not before it is over.
+    expect(tallied(before, 0).wholeMs).toEqual({});
+    expect(tallied(now, now.updatedAt, countedOf(now))).toMatchObject({ wholeMs: {}, wholeUsd: 0 });
+    const failed = taskAfter(submit(), claim, fail);
+    expect(tallied(failed, 0)).toMatchObject({ failed: 1, wholeMs: {} });
   });
 
   test("is, of an older one that nobody counted, what its history has of the period", () => {

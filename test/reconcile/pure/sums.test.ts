@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CLASSES } from "../../../shared/reconcile/books/sequences.ts";
 import { together } from "../../../shared/reconcile/figures/report.ts";
 import { sumsOf, totalOf, UNACCOUNTED } from "../../../shared/reconcile/figures/sums.ts";
-import type { NO_TALLY } from "../../../shared/reconcile/figures/tally.ts";
+import { NO_TALLY } from "../../../shared/reconcile/figures/tally.ts";
 import { markdown } from "../../../shared/reconcile/page/markdown.ts";
 import { report, tally } from "../../support/report.ts";
 
@@ -57,9 +57,22 @@ describe("what a reader adds up", () => {
     ]);
   });
 
+  test("tells messages whose task failed from tasks that are dead letters", () => {
+    const classes = { ...NO_TALLY.classes, failed: 2 };
+    const redriven = report({ agents: { echo: tally({ classes, failed: 1, deadLetters: { fatal: 1 } }) } });
+    expect(sumsOf(redriven).find(({ of }) => of === "failures")).toEqual({
+      of: "failures",
+      left: [[2, "messages whose task failed then"]],
+      right: [
+        [1, "tasks that are dead letters since"],
+        [1, "redriven since"],
+      ],
+    });
+  });
+
   test("is on the page, in one line for each", () => {
     const page = markdown(report({}));
-    expect(page).toContain("| sequences | 3 published = 3 | 3 completed = 3 |");
+    expect(page).toContain("| sequences | 3 published = 3 | 3 completed its task = 3 |");
     expect(page).toContain(
       "| tasks | 3 that came + 2 live before, or redriven = 5 | 3 completed + 2 live at the end = 5 |",
     );

@@ -45,7 +45,10 @@ export const doing: readonly Mutant[] = [
     guard: "an effect's intent is stored before it begins",
     file: "handler/effect.ts",
     changes: [
-      ['await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });', ""],
+      [
+        'await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence, ...given });',
+        "",
+      ],
       [
         'await journal.append({ kind: "receipt", key, ...kept });',
         'await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence });\n      await journal.append({ kind: "receipt", key, ...kept });',
@@ -98,7 +101,10 @@ export const doing: readonly Mutant[] = [
     guard: "a turn that the journal has is not asked again",
     file: "handler/model-turn.ts",
     changes: [
-      ['if (known?.state === "done") return (await journal.read(known.kept)) as unknown as Turn;', ""],
+      [
+        'if (known?.state === "done") return { turn: (await journal.read(known.kept)) as unknown as Turn, key };',
+        "",
+      ],
     ],
   },
   {
@@ -107,6 +113,31 @@ export const doing: readonly Mutant[] = [
     file: "handler/step.ts",
     changes: [["if (known) return journal.read(known.kept);", ""]],
     isQuick: true,
+  },
+  {
+    name: "redrive-keeps-effects",
+    guard: "a redrive from an entry of the journal forgets no effect",
+    file: "journal/redriven.ts",
+    changes: [['    kind === "effect" ||\n    isChild', "    isChild"]],
+    isQuick: true,
+  },
+  {
+    name: "redrive-keeps-turns",
+    guard: "nor the turns of a conversation that led to an effect",
+    file: "journal/redriven.ts",
+    changes: [["since < (lastEffect.get(name) ?? 0)", "since < 0 * (lastEffect.get(name) ?? 0)"]],
+  },
+  {
+    name: "redrive-once",
+    guard: "what a redrive forgets is forgotten once, however often its task starts",
+    file: "journal/journal.ts",
+    changes: [["head.redriven !== redriven.dispatch", "head.redriven !== -redriven.dispatch"]],
+  },
+  {
+    name: "redrive-last-only",
+    guard: "a redrive asks again only what the handler had not gone on from",
+    file: "handler/heard.ts",
+    changes: [["(one) => one.made === made ||", "(one) => one.made <= made ||"]],
   },
   {
     name: "is-new",
@@ -122,7 +153,7 @@ export const doing: readonly Mutant[] = [
   {
     name: "cancel-by-journal",
     guard: "a holder that is asked to cancel decides on the journal whether an effect is open",
-    file: "runner/run.ts",
+    file: "runner/by-journal.ts",
     changes: [
       [
         'return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };',

@@ -33,8 +33,15 @@ export type Operation = { readonly at: number; readonly task: string } & (
   | { readonly do: "submit"; readonly in?: number }
   | { readonly do: "publish" }
   | { readonly do: "cancel" | "redrive" | "redrive from scratch" }
+  | { readonly do: "redrive from"; readonly place: number }
   | { readonly do: "approve" | "reject" | "send"; readonly name: string }
   | { readonly do: "resolve" | "reconcile" }
+);
+
+/** How the next task that fails is redriven: so long after, as it is, or from one of its journal's entries. */
+export type RedrivePlan = { readonly after: number } & (
+  | { readonly do: "redrive" }
+  | { readonly do: "redrive from"; readonly place: number }
 );
 
 /** What goes wrong with a process as it sends a request. */
@@ -66,6 +73,7 @@ export interface Plan {
   readonly agents: { readonly main: AgentPlan; readonly child: AgentPlan };
   readonly runners: readonly RunnerPlan[];
   readonly operations: readonly Operation[];
+  readonly redrives?: readonly RedrivePlan[];
   readonly faults: readonly ProcessFault[];
   readonly serverFaults: readonly ServerFault[];
   /** The share of requests, and of answers, that are lost while faults last. */
@@ -101,6 +109,7 @@ export function planOf(seed: number): Plan {
     agents: { main, child },
     runners: makeRunners(chance, theme),
     operations,
+    redrives: makeRedrives(random(seed, "redrives")),
     faults: makeFaults(chance, theme),
     serverFaults: makeServerFaults(chance, tasks, theme),
     losses: theme === "anything" ? chance.pick([0, 0, 0, 0.02, 0.1]) : 0,
@@ -187,6 +196,15 @@ function makeOperations(chance: Random, tasks: readonly string[], program: Progr
     }
   }
   return operations;
+}
+
+function makeRedrives(chance: Random): RedrivePlan[] {
+  return Array.from({ length: chance.pick([0, 0, 1, 1, 2, 3]) }, () => {
+    const after = Math.round(chance.pick([10, 3_000, 20_000]) * chance.between(0.5, 1.5));
+    return chance.chance(0.5)
+      ? { after, do: "redrive" }
+      : { after, do: "redrive from", place: chance.between(0, 1) };
+  });
 }
 
 /** What a program waits for by name. */

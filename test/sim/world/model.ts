@@ -18,6 +18,7 @@ export type Metered = (asked: Asked, turn: number, usd: number, isPaid: boolean)
 
 /** A model whose meter is its own: what it charged is known whatever became of the answers. */
 export function simulatedModel(time: Time, random: Random, process: Process, metered: Metered): Model {
+  let answers = 0;
   return {
     turn: (request, signal) =>
       new Promise<Turn>((resolve, reject) => {
@@ -34,7 +35,9 @@ export function simulatedModel(time: Time, random: Random, process: Process, met
         const fate = random.int(100);
         time.at(time.now + random.between(1, 30), () => {
           const isFree = fate < 6;
-          const turn = answerTo(request, asked, place, random.pick(LENGTHS));
+          // No two answers have the same ids.
+          const id = `${process.name}-${++answers}`;
+          const turn = answerTo(request, asked, { place, id }, random.pick(LENGTHS));
           const { usd } = costOf(turn.usage, priceOf(request.model, prices));
           metered(asked, place + 1, isFree ? 0 : usd, !isFree);
           if (isFree) give(10, () => fail("429", true));
@@ -56,13 +59,20 @@ const LENGTHS = [40, 40, 250, 500] as const;
 function answerTo(
   request: TurnRequest,
   { turns, tools, name }: Asked,
-  place: number,
+  { place, id }: { place: number; id: string },
   output_tokens: number,
 ): Turn {
   const isLast = place + 1 >= turns || tools === "none";
   const content: JsonObject[] = isLast
     ? [{ type: "text", text: "done" }]
-    : [{ type: "tool_use", id: `use-${name}-${place}`, name: "look", input: { place } }];
+    : [
+        {
+          type: "tool_use",
+          id: `use-${name}-${id}`,
+          name: "look",
+          input: { place, use: `use-${name}-${id}` },
+        },
+      ];
   return {
     content,
     stopReason: isLast ? "end_turn" : "tool_use",

@@ -68,8 +68,9 @@ export function ofThisRun(): NodeJS.ProcessEnv {
   return { TMPDIR, NODE_COMPILE_CACHE };
 }
 
-export function startProcess(args: readonly string[], env: Record<string, string>): Runner {
+export function startProcess(args: readonly string[], env: Record<string, string>, cwd?: string): Runner {
   const child = spawn(process.execPath, args, {
+    ...(cwd && { cwd }),
     env: { PATH: process.env.PATH, ...ofThisRun(), PAWL_AGENTS_DIR: AGENTS, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

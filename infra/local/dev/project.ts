@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv, promisify } from "node:util";
+import { unstable_readConfig } from "wrangler";
+import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
+import type { Env } from "../../../shared/settings/variable.ts";
+import { ROOT } from "../../build/targets.ts";
+import type { Sources } from "./variables.ts";
+
+/** Where the author's files are, and dev's own. */
+export interface Project {
+  readonly folder: string;
+  readonly agents: string;
+  /** Dev's own: stores, bundles. Never part of the project's history. */
+  readonly state: string;
+}
+
+export const WRANGLER = "wrangler.toml";
+export const DEV_VARS = ".dev.vars";
+
+/** The folder that this runs in, if it is one of a project; else Pawl's own. */
+export function projectIn(folder: string, agents: string): Project {
+  const chosen = existsSync(join(folder, WRANGLER)) ? folder : ROOT;
+  return { folder: chosen, agents, state: join(chosen, ".pawl", "dev") };
+}
+
+/** As they are now: both files may change while dev runs. */
+export function readSources({ folder }: Project, shell: Env): Sources {
+  return { vars: wranglerVars(join(folder, WRANGLER)), devVars: devVars(join(folder, DEV_VARS)), shell };
+}
+
+function wranglerVars(config: string): Env {
+  if (!existsSync(config)) return {};
+  try {
+    const { vars } = unstable_readConfig({ config }, { hideWarnings: true });
+    const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+    return Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, text(value)]));
+  } catch (error) {
+    throw new PawlError("setting_invalid", `${config}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function devVars(file: string): Env {
+  if (!existsSync(file)) return {};
+  try {
+    return parseEnv(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new PawlError("setting_invalid", `${file} can't be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Whether secrets could be committed by mistake. Where there is no git, they can't. */
+export async function isDevVarsExposed({ folder }: Project): Promise<boolean> {
+  if (!existsSync(join(folder, DEV_VARS))) return false;
+  const git = promisify(execFile)("git", ["check-ignore", "--quiet", DEV_VARS], { cwd: folder });
+  return git.then(
+    () => false,
+    // 1: it is not ignored. Anything else: no repository, or no git.
+    (error: { code?: unknown }) => error.code === 1,
+  );
+}

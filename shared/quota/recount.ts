@@ -1,0 +1,99 @@
+import type { Deps } from "../ports/deps.ts";
+import type { Millis } from "../task/document.ts";
+import { isFinal, states } from "../task/table.ts";
+import { byteLength } from "../values/json.ts";
+import { type Subject, shownSubject } from "./quotas.ts";
+
+interface Counted {
+  readonly tasks: number;
+  readonly bytes: number;
+}
+
+/** What all owners and agents had when the documents were last counted, as a record of the store has it. */
+export interface Count {
+  /** When it was begun, and how long it took, in milliseconds. */
+  readonly at: Millis;
+  readonly took: number;
+  readonly of: Readonly<Record<string, Counted>>;
+}
+
+/** As the record has it while somebody counts. */
+interface Counting extends Count {
+  readonly begunAt?: Millis;
+}
+
+const RECORD = "quota-count";
+/** Counting is at most a twentieth of the time, and never more often than this. */
+const SHARE = 20;
+const SHORTEST = 5_000;
+/** Who counts for longer has died. */
+const LONGEST = 60_000;
+
+const OPEN = states.filter((state) => !isFinal({ state }));
+
+const NOTHING: Count = { at: 0, took: 0, of: {} };
+
+interface Recounted {
+  readonly count: Count;
+  /** Counted just now, and not by another before. */
+  readonly isNew: boolean;
+  /** Seconds until documents may be counted again. */
+  readonly after: number;
+}
+
+/** Seconds until documents may be counted again. */
+function pauseOf({ at, took, begunAt }: Counting, now: Millis): number {
+  const next = begunAt === undefined ? at + took + Math.max(SHORTEST, SHARE * took) : begunAt + LONGEST;
+  return Math.max(0, Math.ceil((next - now) / 1_000));
+}
+
+/**
+ * Counts what all owners and agents have, in one pass over the documents, and says since when that holds. Or says in how
+ * many seconds that may be done: one of all instances counts at a time, and each pass is shared by everyone who waits for
+ * it. Where the store has an end, finished tasks count too until they are removed: their bytes fill it as others' do.
+ */
+export async function recount(
+  deps: Pick<Deps, "store" | "clock" | "log">,
+  isBounded: boolean,
+): Promise<Recounted> {
+  const { store, clock } = deps;
+  const found = await store.getRecord(RECORD);
+  const last: Counting = found ? (JSON.parse(found.text) as Counting) : NOTHING;
+  const at = clock.now();
+  const after = pauseOf(last, at);
+  if (after > 0) return { count: last, isNew: false, after: Math.min(after, 60) };
+  const claim = await store.putRecord(RECORD, JSON.stringify({ ...last, begunAt: at }), found?.revision);
+  if (claim.kind === "refused") return { count: last, isNew: false, after: SHORTEST / 1_000 };
+  const begun = clock.monotonic();
+  const of = await sums(deps, isBounded);
+  const count: Count = { at, took: Math.ceil(clock.monotonic() - begun), of };
+  // Refused: this one took so long that another began. What it counted is as good.
+  await store.putRecord(RECORD, JSON.stringify(count), claim.revision);
+  deps.log("info", "quota.counted", { of: Object.keys(of).length, ms: count.took });
+  return { count, isNew: true, after: SHORTEST / 1_000 };
+}
+
+export function countedOf({ of }: Count, subject: Subject): Counted {
+  return of[shownSubject(subject)] ?? { tasks: 0, bytes: 0 };
+}
+
+async function sums({ store }: Pick<Deps, "store">, isBounded: boolean): Promise<Count["of"]> {
+  const of: Record<string, Counted> = {};
+  const add = (subject: Subject, tasks: number, bytes: number) => {
+    const key = shownSubject(subject);
+    const sum = of[key] ?? { tasks: 0, bytes: 0 };
+    of[key] = { tasks: sum.tasks + tasks, bytes: sum.bytes + bytes };
+  };
+  const filter = isBounded ? {} : { states: OPEN };
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.list(filter, store.pageSize, cursor);
+    for (const task of page.tasks) {
+      const tasks = isFinal(task) ? 0 : 1;
+      const bytes = byteLength(JSON.stringify(task));
+      add({ kind: "agent", name: task.agent }, tasks, bytes);
+      if (task.meta?.owner !== undefined) add({ kind: "owner", name: task.meta.owner }, tasks, bytes);
+    }
+    cursor = page.cursor;
+    if (cursor === undefined) return of;
+  }
+}

@@ -1,0 +1,136 @@
+import type { Fill } from "../ports/store.ts";
+import { partNames, type Quota, type QuotaPart, quotaParts, type Share } from "../settings/quota.ts";
+import type { Millis } from "../task/document.ts";
+
+/**
+ * What an owner or agent has taken, as a record of the store has it. A submit adds to it, and nothing takes away: what is
+ * over is found by counting anew, when the quota seems used up.
+ */
+export interface Usage {
+  /** For people: whose it is. */
+  readonly of: string;
+  readonly tasks: number;
+  readonly bytes: number;
+  /** When tasks and bytes were last counted in the documents; 0 where they never were. */
+  readonly countedAt: Millis;
+  /** The last submit that was added. */
+  readonly addedAt: Millis;
+  /** The minute of `submits`, since 1970; and those of the minute before. */
+  readonly minute: number;
+  readonly submits: number;
+  readonly before: number;
+}
+
+/** A quota with what is a share of the store resolved, and without parts that have no limit. */
+export type Limits = { readonly [P in QuotaPart]?: number };
+
+/** Why a submit is not taken. */
+export interface Excess {
+  readonly part: QuotaPart;
+  readonly used: number;
+  readonly limit: number;
+  /** Seconds until it may be. */
+  readonly after: number;
+}
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+/**
+ * `fill`: of the store, where it has an end. With all that is in it within the limit, a submit of so many bytes can't go
+ * beyond it, whoever's the rest is: then nothing has to be counted.
+ */
+export function limitsOf(quota: Quota, fill: Fill | undefined, adding: number): Limits {
+  const all = partNames.flatMap((part): [QuotaPart, number][] => {
+    const value = quota[part];
+    if (value === undefined || value === null) return [];
+    if (typeof value === "string" && !fill) return [];
+    const limit = typeof value === "string" ? Math.floor(((fill?.limit ?? 0) * shareOf(value)) / 100) : value;
+    const isFar = part === "bytes" && fill !== undefined && fill.bytes + adding <= limit;
+    return isFar ? [] : [[part, limit]];
+  });
+  return Object.fromEntries(all) as Limits;
+}
+
+const shareOf = (share: Share) => Number(share.slice(0, -1));
+
+export function noUsage(of: string): Usage {
+  return { of, tasks: 0, bytes: 0, countedAt: 0, addedAt: 0, minute: 0, submits: 0, before: 0 };
+}
+
+/** With one more submit of so many bytes. */
+export function withSubmit(usage: Usage, bytes: number, now: Millis): Usage {
+  const { minute, submits, before } = turned(usage, now);
+  return {
+    ...usage,
+    tasks: usage.tasks + 1,
+    bytes: usage.bytes + bytes,
+    addedAt: now,
+    minute,
+    submits: submits + 1,
+    before,
+  };
+}
+
+/** As it was counted since, with what was added while it was counted. */
+export function withCount(
+  now: Usage,
+  before: Usage,
+  counted: Pick<Usage, "tasks" | "bytes">,
+  at: Millis,
+): Usage {
+  return {
+    ...now,
+    tasks: counted.tasks + now.tasks - before.tasks,
+    bytes: counted.bytes + now.bytes - before.bytes,
+    countedAt: at,
+  };
+}
+
+function turned(
+  { minute, submits, before }: Usage,
+  now: Millis,
+): Pick<Usage, "minute" | "submits" | "before"> {
+  const current = Math.floor(now / MINUTE);
+  if (current === minute) return { minute, submits, before };
+  return { minute: current, submits: 0, before: current === minute + 1 ? submits : 0 };
+}
+
+/** Of the last sixty seconds, about: the minute before counts by as much of it as is not over sixty seconds ago. */
+export function submitsOf(usage: Usage, now: Millis): number {
+  const { submits, before } = turned(usage, now);
+  return submits + before * (1 - (now % MINUTE) / MINUTE);
+}
+
+/** What of a quota one more submit of so many bytes would go beyond; undefined where it may be taken. */
+export function excess(
+  limits: Limits,
+  usage: Usage,
+  wanted: { readonly bytes: number; readonly usd: number; readonly now: Millis },
+  recountAfter: number,
+): Excess | undefined {
+  const { now } = wanted;
+  const used = { tasks: usage.tasks, bytes: usage.bytes, submits: submitsOf(usage, now), usd: wanted.usd };
+  const added = { tasks: 1, bytes: wanted.bytes, submits: 1, usd: 0 };
+  const after = {
+    tasks: recountAfter,
+    bytes: recountAfter,
+    submits: Math.max(1, Math.ceil((MINUTE - (now % MINUTE)) / 1_000)),
+    usd: Math.ceil((DAY - (now % DAY)) / 1_000),
+  };
+  const isOver = (part: QuotaPart, limit: number) =>
+    part === "usd" ? used.usd >= limit : used[part] + added[part] > limit;
+  // What passes latest is named: to come again sooner would be for nothing.
+  const over = partNames
+    .filter((part) => limits[part] !== undefined && isOver(part, limits[part]))
+    .toSorted((a, b) => after[b] - after[a]);
+  const [part] = over;
+  if (part === undefined) return undefined;
+  return { part, used: used[part], limit: limits[part] as number, after: after[part] };
+}
+
+/** "has used 998 of 1000 tasks that are not over" */
+export function shownExcess({ part, used, limit }: Excess): string {
+  const rounded = part === "usd" ? Math.round(used * 100) / 100 : Math.ceil(used);
+  return `has ${rounded} of the ${limit} ${quotaParts[part].means} that its quota allows`;
+}

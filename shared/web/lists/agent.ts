@@ -1,0 +1,101 @@
+import type { Hono } from "hono";
+import { html, raw } from "hono/html";
+import { agentQueues } from "../../dispatch/queues.ts";
+import { chart, type Figure } from "../../reconcile/page/chart.ts";
+import type { Millis, Task } from "../../task/document.ts";
+import { dollars } from "../../values/dollars.ts";
+import { sayDuration } from "../../values/duration.ts";
+import { filterOf } from "../api/tasks.ts";
+import { mayUse, seesAll } from "../authorize.ts";
+import type { Env, WebAgent } from "../context.ts";
+import { renderError, renderPage } from "../frame/layout.ts";
+import { cell, type Html, heads, number, part, table } from "../frame/text.ts";
+import { type Activity, activityOf, SPANS, type SpanName } from "./activity.ts";
+import { cached } from "./cache.ts";
+
+/** Tasks that are looked at for one page. */
+const MOST = 1_000;
+
+interface Looked {
+  readonly activity: Activity;
+  /** Set where there were more tasks than are looked at: since when all of them were. */
+  readonly seenFrom?: Millis;
+}
+
+const short = (value: number) => (value === 0 || value >= 9.95 ? value.toFixed(0) : value.toFixed(1));
+const whole = { show: number, brief: number };
+const FIGURES: readonly Figure[] = [
+  { name: "perMinute", label: "Tasks ended a minute", show: (value) => value.toFixed(2), brief: short },
+  { name: "p95", label: "Submit to completion, p95", show: sayDuration, brief: sayDuration },
+  { name: "failed", label: "Failed", ...whole },
+  { name: "usd", label: "Dollars of tasks that ended", show: dollars, brief: dollars },
+];
+
+/** An agent's page: its queues, and what its tasks did over time, by the newest of them. */
+export function addAgentPage(ui: Hono<Env>, agents: readonly WebAgent[]): void {
+  const fromCache = cached<Looked>();
+  ui.get("/agents/:name", async (c) => {
+    const { deps, token } = c.var;
+    const name = c.req.param("name");
+    const agent = agents.find((one) => one.name === name);
+    if (!agent || !mayUse(token, name))
+      return renderError(c, 404, "Not found", `There is no agent ${JSON.stringify(name.slice(0, 63))}.`);
+    const asked = c.req.query("span") ?? "24h";
+    const span: SpanName = Object.hasOwn(SPANS, asked) ? (asked as SpanName) : "24h";
+    const sees = JSON.stringify([deps.settings.namespace, seesAll(token) || token.owner, name, span]);
+    const [{ value }, [queue]] = await Promise.all([
+      fromCache(sees, () => look(c.var, name, span)),
+      agentQueues(deps, [agent]),
+    ]);
+    const { activity, seenFrom } = value;
+    const main = html`<p class="crumb"><a href="/ui">Agents</a></p><h1>${name}</h1>
+<nav class="spans" aria-label="Time"><ul>${Object.keys(SPANS).map((one) => html`<li><a href="?span=${one}"${one === span ? html` aria-current="page"` : ""}>${one}</a></li>`)}</ul></nav>
+<ul class="tiles">${[
+      ...(queue ? [tile("queued", number(queue.pending)), tile("in flight", number(queue.inFlight))] : []),
+      tile("ended", number(activity.ended)),
+      tile("failed", number(activity.failed)),
+      tile("submit to completion, p50", activity.p50 === undefined ? "–" : sayDuration(activity.p50)),
+      tile("spent by those that ended", dollars(activity.usd)),
+    ]}</ul>
+${seenFrom !== undefined && html`<p class="note">Of the newest ${number(MOST)} tasks: those that changed since ${new Date(seenFrom).toISOString().slice(0, 16).replace("T", " ")} UTC.</p>`}
+${part("time", `Over ${SPANS[span].title}`, html`<ul class="charts">${FIGURES.map((one) => html`<li><span>${one.label}</span>${raw(chart(activity.parts, one))}</li>`)}</ul>`)}
+${activity.reasons.length > 0 && reasons(name, activity)}
+<p class="paging"><a href="/ui/tasks?agent=${encodeURIComponent(name)}">Its tasks</a> <a href="/ui/dead-letters?agent=${encodeURIComponent(name)}">Its dead letters</a></p>
+${!seesAll(token) && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;
+    return renderPage(c, { title: name, main, at: "/ui" });
+  });
+}
+
+async function look({ deps, token }: Env["Variables"], agent: string, span: SpanName): Promise<Looked> {
+  const filter = filterOf(token, { agent }) ?? { agent };
+  const now = deps.clock.now();
+  const since = now - SPANS[span].length - 3_600_000;
+  const tasks: Task[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await deps.store.list(filter, MOST - tasks.length, cursor);
+    tasks.push(...page.tasks);
+    ({ cursor } = page);
+  } while (cursor !== undefined && tasks.length < MOST && (tasks.at(-1)?.updatedAt ?? now) >= since);
+  const oldest = tasks.at(-1)?.updatedAt ?? now;
+  const isCut = cursor !== undefined && oldest > since;
+  return {
+    activity: activityOf(tasks, span, { now, seenFrom: isCut ? oldest : 0 }),
+    ...(isCut && { seenFrom: oldest }),
+  };
+}
+
+const tile = (label: string, value: string): Html =>
+  html`<li><div><span class="figure">${value}</span> ${label}</div></li>`;
+
+function reasons(agent: string, { reasons: all }: Activity): Html {
+  const rows = all.map(
+    ([code, count]) =>
+      html`<tr id="reason-${code}"><th scope="row"><a href="/ui/dead-letters?${new URLSearchParams({ agent, error: code }).toString()}"><code>${code}</code></a></th>${cell("failed", number(count))}</tr>`,
+  );
+  return part(
+    "reasons",
+    "Why tasks failed",
+    table("reasons-table", "Why tasks failed", heads("Reason|Tasks>"), rows),
+  );
+}

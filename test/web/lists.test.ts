@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import type { Submission } from "../../shared/dispatch/submit.ts";
+import { apiStage } from "../support/http/api.ts";
+import { counting, pagesStage } from "../support/http/pages.ts";
+import { hasEmulator, testNats } from "../support/servers/stores.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const fail = () => {
+  throw new Error("The mail server is away");
+};
+const rows = (text: string) => [...text.matchAll(/<tr id="t-([^"]+)"/g)].map(([, id]) => id);
+
+async function withTasks(...some: (Partial<Submission> & { id: string })[]) {
+  const s = await pagesStage(nats);
+  for (const one of some) await s.submit({}, one);
+  return s;
+}
+
+test("tasks are found by a part of their id, by a label, by their owner; a whole id leads to its task", async () => {
+  await using s = await withTasks(
+    { id: "order-77", meta: { owner: "ann", labels: { team: "docs" } } },
+    { id: "order-78", meta: { owner: "bob", labels: { team: "sales" } } },
+    { id: "Refund-7" },
+  );
+  const ann = await s.visitor("ann");
+  const found = async (query: string) => rows((await ann.get(`/ui/tasks?${query}`)).text).sort();
+  expect(await found("q=order")).toEqual(["order-77", "order-78"]);
+  expect(await found("q=refund")).toEqual(["Refund-7"]);
+  expect(await found("q=team=docs")).toEqual(["order-77"]);
+  expect(await found("q=sales")).toEqual(["order-78"]);
+  expect(await found("label=team")).toEqual(["order-77", "order-78"]);
+  expect(await found("label=team=sales")).toEqual(["order-78"]);
+  expect(await found("owner=bob")).toEqual(["order-78"]);
+  expect(await found("q=order&owner=ann&agent=tested")).toEqual(["order-77"]);
+  expect(await found("q=%3Cscript%3E")).toEqual([]);
+  const whole = await ann.get("/ui/tasks?q=order-78");
+  expect([whole.status, whole.headers.get("location")]).toEqual([303, "/ui/tasks/order-78"]);
+  // What one may not see is not there, by whatever it is looked for.
+  const cid = await s.visitor("cid", ["read"]);
+  expect(rows((await cid.get("/ui/tasks?q=order")).text)).toEqual([]);
+  expect(rows((await cid.get("/ui/tasks?owner=ann")).text)).toEqual([]);
+  expect((await cid.get("/ui/tasks?q=order-78")).status).toBe(200);
+});
+
+test("the API finds by the same words, with no more than was asked for, and all of it page by page", async () => {
+  await using s = await apiStage(nats);
+  for (let n = 0; n < 12; n++)
+    await s.submit({}, { id: `t-${n}`, meta: { owner: "ann", labels: { odd: n % 2 ? "yes" : "no" } } });
+  const token = await s.token("ann");
+  const ids: string[] = [];
+  let cursor = "";
+  for (let pages = 0; pages < 20; pages++) {
+    const { body } = await s.call(token, "GET", `/v1/tasks?label=odd=yes&limit=4${cursor}`);
+    const tasks = body.tasks as { id: string }[];
+    expect(tasks.length).toBeLessThanOrEqual(4);
+    ids.push(...tasks.map(({ id }) => id));
+    if (body.cursor === undefined) break;
+    cursor = `&cursor=${encodeURIComponent(String(body.cursor))}`;
+  }
+  expect(ids.sort()).toEqual(["t-1", "t-11", "t-3", "t-5", "t-7", "t-9"]);
+  expect((await s.call(token, "GET", "/v1/tasks?owner=bob")).body.tasks).toEqual([]);
+});
+
+test("dead letters are found by their reason", async () => {
+  await using s = await pagesStage(nats, fail);
+  await s.submit({}, { id: "bad" });
+  await s.drain();
+  const ann = await s.visitor("ann");
+  const [{ error }] = (await s.deps.store.list({ state: "failed" }, 5)).tasks as never as [
+    { error: { code: string } },
+  ];
+  expect(rows((await ann.get(`/ui/dead-letters?error=${error.code}`)).text)).toEqual(["bad"]);
+  expect(rows((await ann.get("/ui/dead-letters?error=budget_exceeded")).text)).toEqual([]);
+});
+
+describe("several at once", () => {
+  const boxes = (text: string) =>
+    [...text.matchAll(/name="task" value="([^"]*)"/g)].map(([, one]) => one as string);
+  const form = (fields: Record<string, string>, tasks: readonly string[]) => {
+    const body = new URLSearchParams(fields);
+    for (const one of tasks) body.append("task", one);
+    return body;
+  };
+  async function send(s: Awaited<ReturnType<typeof withTasks>>, token: string, body: URLSearchParams) {
+    const headers = { cookie: `pawl=${token}`, "sec-fetch-site": "same-origin", origin: "null" };
+    return s.request("/ui/tasks/several", { method: "POST", headers, body });
+  }
+
+  test("those chosen are cancelled, after a second question; the others are not", async () => {
+    await using s = await withTasks({ id: "a" }, { id: "b" }, { id: "c" });
+    const ann = await s.visitor("ann");
+    const list = (await ann.get("/ui/tasks")).text;
+    const chosen = boxes(list).filter((one) => !one.startsWith("c "));
+    const key = await ann.field("/ui/tasks", "key");
+    const fields = { key, verb: "cancel", back: "/ui/tasks?agent=tested" };
+    const asked = await send(s, ann.token, form(fields, chosen));
+    expect(asked.text).toContain("Cancel: 2 tasks?");
+    expect((await s.task("a")).state).toBe("dispatched");
+    expect(boxes(asked.text)).toEqual(chosen);
+    const done = await send(s, ann.token, form({ ...fields, sure: "yes" }, chosen));
+    expect(done.text).toContain("2 of 2 cancelled");
+    expect(done.text).toContain('href="/ui/tasks?agent=tested"');
+    expect([(await s.task("a")).state, (await s.task("b")).state, (await s.task("c")).state]).toEqual([
+      "cancelled",
+      "cancelled",
+      "dispatched",
+    ]);
+    // A second click says of each why nothing was done.
+    const again = await send(s, ann.token, form({ ...fields, sure: "yes" }, chosen));
+    expect(again.text).toContain("0 of 2 cancelled");
+    expect(again.text).toContain("It is cancelled by now");
+  });
+
+  test("dead letters are tried again; one that has moved on since the list was made is left alone", async () => {
+    await using s = await pagesStage(nats, fail);
+    for (const id of ["a", "b"]) await s.submit({}, { id });
+    await s.drain();
+    const ann = await s.visitor("ann");
+    const chosen = boxes((await ann.get("/ui/dead-letters")).text).sort();
+    expect(chosen).toHaveLength(2);
+    const key = await ann.field("/ui/tasks", "key");
+    const stale = chosen.map((one) => (one.startsWith("b ") ? "b another-question" : one));
+    const done = await send(
+      s,
+      ann.token,
+      form({ key, verb: "redrive", sure: "yes", back: "//evil.example" }, stale),
+    );
+    expect(done.text).toContain("1 of 2 started again");
+    expect(done.text).toContain("It has moved on since the list was made");
+    expect(done.text).not.toContain("evil");
+    expect([(await s.task("a")).state, (await s.task("b")).state]).toEqual(["dispatched", "failed"]);
+  });
+
+  test("nobody does it who may not, nor by another's form, nor to tasks that are not theirs to see", async () => {
+    await using s = await withTasks({ id: "a", meta: { owner: "ann" } });
+    const bob = await s.visitor("bob", ["read"]);
+    expect((await bob.get("/ui/tasks")).text).not.toContain('type="checkbox"');
+    const fields = { key: await bob.field("/ui", "key"), verb: "cancel", sure: "yes" };
+    expect((await send(s, bob.token, form(fields, ["a x"]))).status).toBe(403);
+    const other = await s.visitor("eve", ["read", "operate"], ["other"]);
+    const theirs = { ...fields, key: await other.field("/ui", "key") };
+    expect((await send(s, other.token, form({ ...theirs, key: "x" }, ["a x"]))).status).toBe(403);
+    expect((await send(s, other.token, form(theirs, ["a x"]))).text).toContain("There is no task");
+    expect((await send(s, other.token, form(theirs, []))).status).toBe(422);
+    expect((await send(s, other.token, form({ ...theirs, verb: "toString" }, ["a x"]))).status).toBe(422);
+    expect((await s.task("a")).state).toBe("dispatched");
+  });
+});
+
+test("lists change by themselves; an older page stays as it is", async () => {
+  await using s = await withTasks({ id: "a" });
+  const ann = await s.visitor("ann");
+  for (const path of ["/ui/tasks", "/ui/dead-letters", "/ui/tasks?state=running"])
+    expect((await ann.get(path)).text).toContain('data-live="/ui/live"');
+  expect((await ann.get("/ui/tasks?cursor=1000")).text).toContain('data-live=""');
+});
+
+describe("the overview's counts", () => {
+  const figure = (text: string, state: string) =>
+    new RegExp(`id="tile-${state}".*?class="figure">([^<]*)<`, "s").exec(text)?.[1];
+
+  test("go beyond what is listed", async () => {
+    await using s = await pagesStage(nats, fail);
+    for (let n = 0; n < 25; n++) await s.submit({}, { id: `t-${n}` });
+    await s.drain();
+    const ann = await s.visitor("ann");
+    expect(figure((await ann.get("/ui")).text, "failed")).toBe("25");
+  });
+
+  test.runIf(hasEmulator).each(["firestore-rest", "firestore"] as const)(
+    "are asked of a store that counts, instead of the tasks themselves: %s",
+    async (kind) => {
+      await using s = await apiStage(nats, kind, fail);
+      for (let n = 0; n < 12; n++) await s.submit({}, { id: `t-${n}`, meta: { owner: "ann" } });
+      await s.drain();
+      const { store, asked } = counting(s.deps.store);
+      const token = await s.token("ann", ["read", "operate"]);
+      const env = { open: async () => ({ ...s.deps, store }), log: s.deps.log };
+      const answer = await s.app.request("/ui", { headers: { cookie: `pawl=${token}` } }, env);
+      expect(figure(await answer.text(), "failed")).toBe("12");
+      expect(asked.filter((one) => one === "count")).toHaveLength(4);
+      expect(asked).not.toContain("list 501");
+      expect(await store.count?.({ state: "failed" }, 5)).toBe(5);
+      expect(await store.count?.({ owner: "bob" }, 5)).toBe(0);
+      expect(await store.count?.({ agents: ["tested", "other"], state: "failed" }, 100)).toBe(12);
+    },
+  );
+});
+
+test("an agent's page has its queue, its charts and why tasks failed; of another agent there is none", async () => {
+  await using s = await pagesStage(nats, fail);
+  for (const id of ["a", "b"]) await s.submit({}, { id });
+  await s.drain();
+  const ann = await s.visitor("ann");
+  const { text } = await ann.get("/ui/agents/tested?span=1h");
+  for (const label of [
+    "Tasks ended a minute",
+    "Submit to completion, p95",
+    "Failed",
+    "Dollars of tasks that ended",
+  ])
+    expect(text).toContain(`aria-label="${label}.`);
+  expect(text).toMatch(
+    /error=[a-z_]+"><code>[a-z_]+<\/code><\/a><\/th><td class="end" data-label="failed">2</,
+  );
+  expect((await ann.get("/ui/agents/nobody")).status).toBe(404);
+  const other = await s.visitor("eve", ["read"], ["other"]);
+  expect((await other.get("/ui/agents/tested")).status).toBe(404);
+});
