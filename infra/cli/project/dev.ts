@@ -70,10 +70,13 @@ function untilStopped(): Promise<undefined> {
   });
 }
 
+/** Names of agents may be longer than the column. */
+const column = (name: string) => `${name.padEnd(15)} `;
+
 function greet({ urls, envFile }: DevStack): void {
   say("ready:");
   for (const [name, url] of Object.entries(urls))
-    say(`  ${name.padEnd(16)}${url}${name === "api" ? "/ui" : ""}`);
+    say(`  ${column(name)}${url}${name === "api" ? "/ui" : ""}`);
   say("In another terminal:");
   say(`  . ${relative(process.cwd(), envFile) || envFile}`);
   say(`  npx pawl submit echo '{"text": "hello"}'`);
@@ -100,5 +103,5 @@ function asText(line: string): string {
     ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
   const level = severity === undefined || severity === "INFO" ? "" : `${String(severity)} `;
-  return printable([`${String(name).padEnd(12)}${level}${message ?? event}`, ...shown].join(" "));
+  return printable([`${column(String(name))}${level}${message ?? event}`, ...shown].join(" "));
 }
