@@ -44,7 +44,7 @@ async function bury(deps: Deps, advisory: Advisory): Promise<"buried" | "gone" |
   if (!queue) return "gone";
   const [message] = await deps.bus.survivors(queue, advisory.seq, 1).catch((error: unknown) => {
     // A queue that was retired took its messages along.
-    if (isPawlError(error, "bus_refused")) return [];
+    if (isPawlError(error, "queue_gone")) return [];
     throw error;
   });
   if (message?.seq !== advisory.seq) return "gone";

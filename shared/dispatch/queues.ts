@@ -96,7 +96,7 @@ export async function inspectCalmly({ bus, clock }: Deps, queue: Queue): Promise
 /** Undefined for a queue that does not exist: its agent never ran. */
 function inspected(deps: Deps, queue: Queue): Promise<QueueInfo | undefined> {
   return deps.bus.inspect(queue).catch((error: unknown) => {
-    if (isPawlError(error, "bus_refused")) return undefined;
+    if (isPawlError(error, "queue_gone")) return undefined;
     throw error;
   });
 }

@@ -140,7 +140,7 @@ function queueFronts(deps: Deps): { frontOf: (queue: Queue) => Promise<number>; 
       return isStranded(info) ? now : (info.oldestAt ?? now);
     } catch (error) {
       // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
-      return isPawlError(error, "bus_refused") ? now : 0;
+      return isPawlError(error, "queue_gone") ? now : 0;
     }
   };
   const frontOf = (queue: Queue) => {
@@ -233,7 +233,7 @@ export async function hasMessage(deps: Deps, task: Dispatched | Running): Promis
   } catch (error) {
     const isOld = streamName(named) !== streamName(queueOf(deps, task));
     // Drained and deleted.
-    if (isOld && isPawlError(error, "bus_refused")) return false;
+    if (isOld && isPawlError(error, "queue_gone")) return false;
     throw error;
   }
 }

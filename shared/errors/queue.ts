@@ -14,8 +14,7 @@ export const queueErrors = {
     disposition: "retry",
     status: 503,
     exitCode: 1,
-    meaning:
-      "NATS refused a request for good: permissions, a missing stream, or a message over its size limit.",
+    meaning: "NATS refused a request for good: permissions, or a message over its size limit.",
     remedy: "Do what the message says.",
   },
   bus_unavailable: {
@@ -70,6 +69,13 @@ export const queueErrors = {
       "The queue is full, or so nearly that what is left is kept for tasks that were accepted before: a submit was refused, or a message was.",
     remedy:
       "A submit that was refused can be repeated; a task that was accepted is kept and tried again. Run more lanes, or raise PAWL_QUEUE_BYTES and restart a runner.",
+  },
+  queue_gone: {
+    disposition: "retry",
+    status: 503,
+    exitCode: 1,
+    meaning: "A queue's stream or consumer is not there.",
+    remedy: "`pawl run <agent>` creates the queues of its agent.",
   },
   queue_missing: {
     disposition: "retry",

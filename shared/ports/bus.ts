@@ -110,7 +110,7 @@ export interface Pull {
 }
 
 /**
- * Where messages are. Methods throw `bus_unavailable` when the outcome is unknown, `bus_refused` or `queue_full`
+ * Where messages are. Methods throw `bus_unavailable` when the outcome is unknown, `bus_refused`, `queue_gone` or `queue_full`
  * when the server certainly did not do it.
  */
 export interface Bus {

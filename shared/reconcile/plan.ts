@@ -82,7 +82,7 @@ export async function planFrom(deps: Deps, { ledger, findings }: Remembered, isW
       queues.push({ queue, stream, info, ...(before && { before }) });
     } catch (error) {
       // What it says of itself next week is not lost: its mark stays.
-      if (!isPawlError(error, "bus_refused")) throw error;
+      if (!isPawlError(error, "queue_gone") && !isPawlError(error, "bus_refused")) throw error;
       broken.push({ stream, agent: queue.agent, why: messageOf(error), ...(before && { before }) });
     }
   };

@@ -180,13 +180,13 @@ test.each(["idle", "drain"] as const)(
       const refused = async () => {
         await started.promise;
         failed.resolve();
-        throw new PawlError("bus_refused", "the consumer is gone");
+        throw new PawlError("queue_gone", "the consumer is gone");
       };
       return { delivery: refused(), cancel: async () => {} };
     };
     const deps = { ...b.deps, bus: { ...b.deps.bus, pull } };
     await expect(serve(deps, { name: AGENT, agent, mode, stop: never })).rejects.toMatchObject({
-      code: "bus_refused",
+      code: "queue_gone",
     });
     expect(await b.task(id)).toMatchObject({ state: "completed" });
   },

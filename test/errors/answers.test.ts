@@ -29,7 +29,8 @@ const ANSWERS: Record<string, string[]> = {
     result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
     unexpected`),
   "500, 2": ["agent_invalid", "secret_missing", "setting_invalid", "usage"],
-  "503, 1": words(`bus_refused bus_unavailable handler_failed model_unavailable queue_full queue_missing
+  "503, 1":
+    words(`bus_refused bus_unavailable handler_failed model_unavailable queue_full queue_gone queue_missing
     server_too_old store_full store_unavailable task_timeout unhealthy`),
 };
 

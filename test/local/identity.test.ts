@@ -6,8 +6,12 @@ import { expect, inject, test } from "vitest";
 import { wire } from "../../functions/wiring/wire.node.ts";
 import { startNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
+import { agentQueues } from "../../shared/dispatch/queues.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import { writers } from "../../shared/reconcile/page/writers.ts";
+import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { serve } from "../../shared/runner/serve.ts";
+import { streamName } from "../../shared/task/names.ts";
 import { credentials } from "../support/servers/nats-jwt.ts";
 import { world } from "../support/servers/stores.ts";
 
@@ -87,6 +91,31 @@ test("a user who may not create streams is told so", async () => {
     code: "bus_refused",
     message: expect.stringMatching(/permission/i),
   });
+});
+
+test("who may not look at a queue is told so: it is neither empty nor gone", async () => {
+  const queues = ["a", "b"].map((agent) => ({ namespace: "ns", agent, lane: 0, generation: 1 }));
+  const [a = "", b = ""] = queues.map(streamName);
+  const denied = [`STREAM.INFO.${a}`, `STREAM.MSG.GET.${b}`].map((api) => `"$JS.API.${api}"`);
+  const users = `authorization { users: [
+    { user: admin, password: p }
+    { user: u, password: p, permissions: { publish: { deny: [${denied}] } } }
+  ] }`;
+  await using nats = await startNats({ binary, config: users });
+  const w = world(nats, "nats-kv", { namespace: "ns", requestTimeout: 2_000 });
+  const as = (user: string) => wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, () => {});
+  await using admin = await as("admin");
+  for (const queue of queues) {
+    await admin.bus.ensure(queue);
+    await submit(admin, { agent: queue.agent, lanes: 1, id: queue.agent, input: {} });
+  }
+  await using deps = await as("u");
+  const refused = { code: "bus_refused", message: expect.stringMatching(/permission/i) };
+  await expect(agentQueues(deps, [{ name: "a", lanes: 1 }])).rejects.toMatchObject(refused);
+  // An agent that never ran has nothing.
+  expect(await agentQueues(deps, [{ name: "c", lanes: 1 }])).toMatchObject([{ pending: 0 }]);
+  const report = reconcile(deps, new AbortController().signal, { repair: false, writers });
+  await expect(report).rejects.toMatchObject(refused);
 });
 
 test("a user who may not answer for its claims still runs tasks", async () => {

@@ -84,7 +84,7 @@ export function missing(error: unknown, what: string): PawlError {
   }
   if (GONE.has(apiCode(error) ?? 0)) {
     return new PawlError(
-      "bus_refused",
+      "queue_gone",
       `${what}: ${messageOf(error)}. \`pawl run <agent>\` creates its streams and consumers`,
       { cause: error },
     );

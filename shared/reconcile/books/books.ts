@@ -61,7 +61,7 @@ export async function openPage(
   const found = await askAgain(pace, () => pace.deps.bus.survivors(queue, from, PAGE)).catch(
     (error: unknown) => {
       // The stream was there when the plan was made: what is not in a document is not explained.
-      if (isPawlError(error, "bus_refused")) return [];
+      if (isPawlError(error, "queue_gone")) return [];
       throw error;
     },
   );

@@ -138,7 +138,7 @@ async function infoNow({ bus }: Deps, queue: Queue): Promise<QueueInfo | undefin
   try {
     return await bus.inspect(queue);
   } catch (error) {
-    if (isPawlError(error, "bus_refused")) return undefined;
+    if (isPawlError(error, "queue_gone")) return undefined;
     throw error;
   }
 }

@@ -131,7 +131,7 @@ export function gathering(pace: Pace, account: Account) {
     // The task's message is further back in the queue. A running task's is the one that is under way.
     if (task.state === "dispatched" && isBehind) return NONE;
     const isThere = await askAgain(pace, () => hasMessage(deps, task)).catch((error: unknown) => {
-      if (isPawlError(error, "bus_refused")) return false;
+      if (isPawlError(error, "queue_gone")) return false;
       throw error;
     });
     const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));

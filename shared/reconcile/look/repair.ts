@@ -75,7 +75,7 @@ export async function lookForLag(pace: Pace, account: Account, at: number): Prom
 /** The stream is gone, and the message with it. */
 function ifGone<T>(answer: T): (error: unknown) => T {
   return (error) => {
-    if (isPawlError(error, "bus_refused")) return answer;
+    if (isPawlError(error, "queue_gone")) return answer;
     throw error;
   };
 }

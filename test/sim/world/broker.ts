@@ -14,7 +14,7 @@ export class Broker {
 
   stream(name: string, what: string): Stream {
     const found = this.streams.get(name);
-    if (!found) throw new PawlError("bus_refused", `${what}: there is no stream ${name}`);
+    if (!found) throw new PawlError("queue_gone", `${what}: there is no stream ${name}`);
     return found;
   }
 

@@ -68,7 +68,7 @@ export function simulatedBus(world: BusWorld, process: Process): Bus {
     state: (queue) =>
       ask("state", () => {
         const { consumer } = streamOf(queue, "state");
-        if (!consumer) throw new PawlError("bus_refused", `there is no consumer ${consumerName(queue)}`);
+        if (!consumer) throw new PawlError("queue_gone", `there is no consumer ${consumerName(queue)}`);
         const { pending, inFlight } = consumer.info();
         return { pending, inFlight };
       }),

@@ -39,7 +39,7 @@ export function pulls(world: BusWorld, process: Process): Bus["pull"] {
       act: () => {
         const { consumer } = broker.stream(name, "Pulling");
         if (!consumer) {
-          const code = known.delete(name) ? "bus_unavailable" : "bus_refused";
+          const code = known.delete(name) ? "bus_unavailable" : "queue_gone";
           throw new PawlError(code, `Pulling: there is no consumer ${consumerName(queue)}`);
         }
         known.add(name);
