@@ -1,15 +1,13 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { buildFunction } from "../../infra/build/build.ts";
 import { ROOT, TARGETS } from "../../infra/build/targets.ts";
-import { builds } from "../support/servers/platforms.ts";
+import { bundle } from "../support/servers/platforms.ts";
 import { CLI, startProcess } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
-const out = builds();
 const agents = tempAgents();
-afterAll(() => out[Symbol.dispose]());
 
 function agent(name: string, body: string, before = ""): void {
   const source = `${before}import { defineAgent } from "${SHARED}/agent.ts";\nexport default defineAgent(${body});\n`;
@@ -19,7 +17,7 @@ function agent(name: string, body: string, before = ""): void {
 test.each(TARGETS)(
   "a bundle has the chosen agent's code and no other's, with its map beside: %s",
   async (target) => {
-    const { inputs, file, gzip, bytes } = await out.build("walker", target);
+    const { inputs, file, gzip, bytes } = await bundle("walker", target);
     const ours = inputs.filter((path) => path.includes("support/agents/"));
     expect(ours).toEqual(["test/support/agents/walker.ts"]);
     expect(inputs.filter((path) => path.startsWith("infra/"))).toEqual([]);
@@ -35,7 +33,7 @@ test.each(TARGETS)(
   "functions without an agent carry no agent's code, but the API those with a schema: %s",
   async (target) => {
     for (const name of ["dispatch", "reconcile"]) {
-      const { inputs } = await out.build(name, target);
+      const { inputs } = await bundle(name, target);
       expect(
         inputs.filter((path) => /^(agents|test\/support)\/|anthropic/.test(path)),
         name,
@@ -52,7 +50,7 @@ test.each(TARGETS)(
 );
 
 test("what Google installs beside a bundle is what was tested", async () => {
-  const { folder } = await out.build("walker", "gcp");
+  const { folder } = await bundle("walker", "gcp");
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const written = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   expect(written).toMatchObject({ type: "module", main: "index.js" });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
@@ -7,12 +7,9 @@ import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { readReport } from "../../shared/reconcile/books/reports.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
+import { bundle, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
-
-const out = builds();
-afterAll(() => out[Symbol.dispose]());
 
 /** A server that can be asked who is connected. */
 async function countingNats() {
@@ -32,7 +29,7 @@ async function stage(target: Target, vars: Record<string, string> = {}, given = 
   const w = world(nats, "nats-kv", given);
   const deps = await observer(w);
   await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
-  const deployed = await deploy(await out.build("walker", target), varsOf(w, target, vars));
+  const deployed = await deploy(await bundle("walker", target), varsOf(w, target, vars));
   const outside = await witness();
   return {
     nats,
@@ -132,7 +129,7 @@ test.each(["cloudflare", "gcp"] as const)("an agent asks its model, streamed, on
   await deps.bus.ensure(queueOf(deps, { agent: "asker", lane: 0 }));
   await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {} });
   const vars = varsOf(w, target, { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url });
-  await using deployed = await deploy(await out.build("asker", target), vars);
+  await using deployed = await deploy(await bundle("asker", target), vars);
   await post(deployed.url);
   expect((await deps.store.get("t"))?.task).toMatchObject({
     state: "completed",
@@ -147,9 +144,9 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   for (const agent of ["walker", "recorder", "stepper", "asker"])
     await deps.bus.ensure(queueOf(deps, { agent, lane: 0 }));
   const vars = varsOf(w, target);
-  await using dispatch = await deploy(await out.build("dispatch", target), vars);
-  await using reconcile = await deploy(await out.build("reconcile", target), vars);
-  await using api = await deploy(await out.build("api", target), vars);
+  await using dispatch = await deploy(await bundle("dispatch", target), vars);
+  await using reconcile = await deploy(await bundle("reconcile", target), vars);
+  await using api = await deploy(await bundle("api", target), vars);
   // Rolled back to scheduled, because its queue was away: due at once.
   const broken = {
     ...deps,

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import type { Built } from "../../infra/build/build.ts";
 import { TARGETS, type Target } from "../../infra/build/targets.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { serve } from "../../shared/runner/serve.ts";
@@ -7,16 +8,14 @@ import { createToken } from "../../shared/web/tokens.ts";
 import { agentOf } from "../support/bench.ts";
 import { ALL } from "../support/http/api.ts";
 import { follow } from "../support/http/sse.ts";
-import { builds, deploy, varsOf } from "../support/servers/platforms.ts";
+import { bundle, deploy, varsOf } from "../support/servers/platforms.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
-const out = builds();
-const built = new Map<Target, Awaited<ReturnType<typeof out.build>>>();
+const built = new Map<Target, Built>();
 beforeAll(async () => {
-  for (const target of TARGETS) built.set(target, await out.build("api", target));
+  for (const target of TARGETS) built.set(target, await bundle("api", target));
 });
-afterAll(() => out[Symbol.dispose]());
 
 /** The API as deployed, and a server that can be asked who is connected and what they listen to. */
 async function stage(target: Target) {

@@ -8,14 +8,12 @@ import { submit } from "../../shared/dispatch/submit.ts";
 import type { Settings } from "../../shared/settings/settings.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
+import { bundle, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
 import { hasEmulator, testNats, wired, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 /** As deployed: on Workers this store is reached by REST, on Cloud Run by gRPC. */
 const STORE = hasEmulator ? "firestore" : "nats-kv";
-const out = builds();
-afterAll(() => out[Symbol.dispose]());
 
 /** What the first invocation did that took a task: on a busy machine one may be out of time before it has. */
 async function worked(url: string): Promise<{ handled: object }> {
@@ -30,7 +28,7 @@ describe.each(TARGETS)("%s", (target) => {
   let outside: Awaited<ReturnType<typeof witness>>;
   beforeAll(async () => {
     outside = await witness();
-    built = await out.build("walker", target);
+    built = await bundle("walker", target);
   });
   afterAll(() => outside[Symbol.asyncDispose]());
 

@@ -1,18 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { readReportList } from "../../shared/reconcile/books/reports.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, varsOf } from "../support/servers/platforms.ts";
+import { bundle, deploy, post, varsOf } from "../support/servers/platforms.ts";
 import { testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
-
-const out = builds();
-afterAll(() => out[Symbol.dispose]());
 
 /** Where functions wake each other: it remembers who was woken, and passes it on to the one that is there. */
 async function doors() {
@@ -52,10 +49,10 @@ test.each([
     await using s = await doors();
     // Told to stop as soon as it begins. One that is woken has half a minute, as Cloudflare gives it.
     const vars = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl, PAWL_TIME_LIMIT: "2001ms" });
-    await using reconciler = await deploy(await out.build("reconcile", "cloudflare"), vars);
+    await using reconciler = await deploy(await bundle("reconcile", "cloudflare"), vars);
     s.door.url = reconciler.url;
     const more = varsOf(w, "cloudflare", { PAWL_WAKE_URL: s.wakeUrl });
-    await using dispatch = await deploy(await out.build("dispatch", "cloudflare"), more);
+    await using dispatch = await deploy(await bundle("dispatch", "cloudflare"), more);
     const made = async () => (await readReportList(deps.store)).past?.length ?? 0;
     const progress = () => deps.store.getRecord("reconcile-progress");
     const isClosed = async () => (await progress())?.text.includes('"done"');

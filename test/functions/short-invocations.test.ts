@@ -1,16 +1,13 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startModel } from "../../infra/local/model.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { lost } from "../../shared/journal/budget.ts";
 import { readJournal } from "../../shared/journal/journal.ts";
 import { observer } from "../support/observer.ts";
-import { builds, deploy, post, varsOf } from "../support/servers/platforms.ts";
+import { bundle, deploy, post, varsOf } from "../support/servers/platforms.ts";
 import { hasEmulator, testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
-
-const out = builds();
-afterAll(() => out[Symbol.dispose]());
 
 /** What a Worker has after it answered, less the grace and a request: two seconds in this test, fifteen by default. */
 const given = { ackWait: 6_000, stopGrace: 27_000, requestTimeout: 1_000 };
@@ -27,7 +24,7 @@ test("a woken Worker does not begin a model's turn that it can't finish: one wit
   const queue = queueOf(deps, { agent: "writer", lane: 0 });
   await deps.bus.ensure(queue);
   const env = { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url };
-  await using worker = await deploy(await out.build("writer", "cloudflare"), varsOf(w, "cloudflare", env));
+  await using worker = await deploy(await bundle("writer", "cloudflare"), varsOf(w, "cloudflare", env));
   await submit(deps, { agent: "writer", lanes: 1, id: "t", input: {} });
   const task = async () => (await deps.store.get("t"))?.task;
   const ended = () => worker.log().match(/"event":"function\.ran".*/g) ?? [];

@@ -7,7 +7,7 @@ import { startEmulator } from "../../infra/local/emulator.ts";
 import { startGcpFunction } from "../../infra/local/functions-framework.ts";
 import { freePort } from "../../infra/local/ports.ts";
 import { startWorkerd } from "../../infra/local/workerd.ts";
-import { builds, varsOf } from "../support/servers/platforms.ts";
+import { bundle, varsOf } from "../support/servers/platforms.ts";
 import { startProcess } from "../support/servers/runners.ts";
 import { hasEmulator, testNats, world } from "../support/servers/stores.ts";
 
@@ -75,11 +75,10 @@ describe("a port that was taken between choice and start", () => {
 
   test("workerd and Google's framework", async () => {
     await using nats = await testNats();
-    using out = builds();
     const w = world(nats, "nats-kv");
     for (const turn of [0, 1]) {
       await using taken = robbed(turn);
-      const built = await out.build("api", "cloudflare");
+      const built = await bundle("api", "cloudflare");
       await using workerd = await startWorkerd([built], {
         vars: varsOf(w, "cloudflare"),
         choosePort: taken.choosePort,
@@ -90,7 +89,7 @@ describe("a port that was taken between choice and start", () => {
       expect((await fetch(`${workerd.front}/api/health`)).status).toBe(200);
     }
     await using taken = robbed(0);
-    const { folder } = await out.build("api", "gcp");
+    const { folder } = await bundle("api", "gcp");
     await using local = await startGcpFunction(folder, varsOf(w, "gcp"), undefined, taken.choosePort);
     expect(taken.lost).toHaveLength(1);
     expect((await fetch(`${local.url}/health`)).status).toBe(200);

@@ -12,7 +12,7 @@ import { agentOf } from "../support/bench.ts";
 import { ALL } from "../support/http/api.ts";
 import { HOSTILE } from "../support/http/dashboard.ts";
 import { counting, pagesStage } from "../support/http/pages.ts";
-import { builds, deploy, varsOf } from "../support/servers/platforms.ts";
+import { bundle, deploy, varsOf } from "../support/servers/platforms.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
@@ -194,11 +194,10 @@ test("of a journal of thousands of entries the newest are read, and the rest is 
 });
 
 test.each(TARGETS)("the dashboard as deployed on %s", async (target) => {
-  using out = builds();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
-  await using api = await deploy(await out.build("api", target), varsOf(w, target));
+  await using api = await deploy(await bundle("api", target), varsOf(w, target));
   const redirect = "manual";
   expect((await fetch(`${api.url}/`, { redirect })).headers.get("location")).toBe("/ui");
   const headers = { "sec-fetch-site": "same-origin" };

@@ -5,7 +5,7 @@ import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { queueOf } from "../../../shared/dispatch/dispatch.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
 import { ALL, apiStage } from "../../support/http/api.ts";
-import { builds, deploy, varsOf } from "../../support/servers/platforms.ts";
+import { bundle, deploy, varsOf } from "../../support/servers/platforms.ts";
 import { raw } from "../../support/servers/raw.ts";
 import { stores, testNats, wired, world } from "../../support/servers/stores.ts";
 import { later } from "../../support/time/clocks.ts";
@@ -190,12 +190,11 @@ test("a token limited to agents sees and submits to no others", async () => {
 });
 
 test.each(TARGETS)("the API as deployed on %s", async (target) => {
-  using out = builds();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
-  await using api = await deploy(await out.build("api", target), varsOf(w, target));
+  await using api = await deploy(await bundle("api", target), varsOf(w, target));
   const headers = { authorization: `Bearer ${token}`, "idempotency-key": randomUUID() };
   const body = JSON.stringify({ agent: "walker", input: { url: "http://127.0.0.1:1" } });
   const made = await fetch(`${api.url}/v1/tasks`, { method: "POST", headers, body });
@@ -208,13 +207,12 @@ test.each(TARGETS)("the API as deployed on %s", async (target) => {
 });
 
 test.each(TARGETS)("the API on %s goes by PAWL_CORS_ORIGIN and PAWL_RATE_LIMIT", async (target) => {
-  using out = builds();
   const w = world(nats, "nats-kv");
   await using deps = await wired(w.config);
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
   const origin = "https://app.example.com";
   const vars = varsOf(w, target, { PAWL_CORS_ORIGIN: origin, PAWL_RATE_LIMIT: "4" });
-  await using api = await deploy(await out.build("api", target), vars);
+  await using api = await deploy(await bundle("api", target), vars);
   const ask = () => fetch(`${api.url}/v1/agents`, { headers: { authorization: `Bearer ${token}`, origin } });
   // There is room for a quarter of a minute: one.
   const answers = [await ask(), await ask()];

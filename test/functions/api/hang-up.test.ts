@@ -5,7 +5,7 @@ import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
 import { ALL } from "../../support/http/api.ts";
 import { webStage } from "../../support/http/web.ts";
-import { builds, type Deployed, deploy, varsOf } from "../../support/servers/platforms.ts";
+import { bundle, type Deployed, deploy, varsOf } from "../../support/servers/platforms.ts";
 import { testNats, wired, world } from "../../support/servers/stores.ts";
 
 let nats: LocalNats;
@@ -30,11 +30,10 @@ function hangUp({ url }: Deployed, path: string, headers: readonly string[]): Pr
 test.each(TARGETS)(
   "a caller of %s that hangs up in the middle of its body is no error in the log",
   async (target) => {
-    using out = builds();
     const w = world(nats, "nats-kv");
     await using deps = await wired(w.config);
     const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
-    await using api = await deploy(await out.build("api", target), varsOf(w, target));
+    await using api = await deploy(await bundle("api", target), varsOf(w, target));
     const bearer = `authorization: Bearer ${token}`;
     const asks = async () =>
       (await fetch(`${api.url}/v1/tasks`, { headers: { authorization: `Bearer ${token}` } })).status;

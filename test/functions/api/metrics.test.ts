@@ -22,7 +22,7 @@ import { samples } from "../../support/http/prometheus.ts";
 import { webStage } from "../../support/http/web.ts";
 import { calm } from "../../support/observer.ts";
 import { next } from "../../support/servers/bus.ts";
-import { builds, deploy, post, varsOf } from "../../support/servers/platforms.ts";
+import { bundle, deploy, post, varsOf } from "../../support/servers/platforms.ts";
 import { stores, testNats, wired, world } from "../../support/servers/stores.ts";
 import { until } from "../../support/time/until.ts";
 
@@ -262,11 +262,10 @@ describe("nothing to do", () => {
   });
 
   test.each(TARGETS)("nor does a function that is woken for nothing on %s", async (target) => {
-    using out = builds();
     const w = world(nats, "nats-kv");
     await using deps = await wired(w.config);
     await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
-    await using deployed = await deploy(await out.build("walker", target), varsOf(w, target));
+    await using deployed = await deploy(await bundle("walker", target), varsOf(w, target));
     const before = await lastWrite(deps);
     for (let i = 0; i < 2; i++)
       expect(await (await post(deployed.url)).json()).toMatchObject({

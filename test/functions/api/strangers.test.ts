@@ -5,7 +5,7 @@ import { TARGETS } from "../../../infra/build/targets.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
 import { ALL } from "../../support/http/api.ts";
-import { builds, type Deployed, deploy, varsOf } from "../../support/servers/platforms.ts";
+import { bundle, type Deployed, deploy, varsOf } from "../../support/servers/platforms.ts";
 import { testNats, wired, world } from "../../support/servers/stores.ts";
 
 let nats: LocalNats;
@@ -35,9 +35,8 @@ const posted = (body: string, type = "application/json") =>
 test.each(TARGETS)(
   "whatever strangers send to %s is no failure of ours, and tells them nothing of it",
   async (target) => {
-    using out = builds();
     const w = world(nats, "nats-kv");
-    await using api = await deploy(await out.build("api", target), varsOf(w, target));
+    await using api = await deploy(await bundle("api", target), varsOf(w, target));
     const requests = {
       "two slashes": get("//"),
       "another host in the path": get("//127.0.0.1/v1/tasks"),
@@ -75,11 +74,10 @@ test.each(TARGETS)(
 test.each(TARGETS)(
   "a name in the path is no host to %s: it is answered like any other path",
   async (target) => {
-    using out = builds();
     const w = world(nats, "nats-kv");
     await using deps = await wired(w.config);
     const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 0 });
-    await using api = await deploy(await out.build("api", target), varsOf(w, target));
+    await using api = await deploy(await bundle("api", target), varsOf(w, target));
     const asked = (path: string, host = "x") =>
       sent(api, head(`GET ${path} HTTP/1.1`, `host: ${host}`, `authorization: Bearer ${token}`));
     expect(await asked("/v1/tasks")).toMatch(/^HTTP\/1\.1 200/);
@@ -90,9 +88,8 @@ test.each(TARGETS)(
 );
 
 test("Cloud Run: a body that would fill the memory is refused before anyone reads it", async () => {
-  using out = builds();
   const w = world(nats, "nats-kv");
-  await using api = await deploy(await out.build("api", "gcp"), varsOf(w, "gcp"));
+  await using api = await deploy(await bundle("api", "gcp"), varsOf(w, "gcp"));
   await using deps = await wired(w.config);
   const token = await createToken(deps.store, { owner: "ann", scopes: ALL, createdAt: 1 });
   const { namespace, generation } = w.config.settings;
@@ -142,9 +139,8 @@ async function written({ url }: Deployed, said: number, bytes: number) {
 }
 
 test("Cloud Run: who is refused can send the rest of the body, though not without end", async () => {
-  using out = builds();
   const w = world(nats, "nats-kv");
-  await using api = await deploy(await out.build("api", "gcp"), varsOf(w, "gcp"));
+  await using api = await deploy(await bundle("api", "gcp"), varsOf(w, "gcp"));
   const mega = 1024 * 1024;
   expect(await written(api, 16 * mega, 16 * mega)).toEqual({ status: 413, error: undefined });
   expect(await written(api, 999 * mega, 64 * mega)).toEqual({ status: 413, error: expect.any(Error) });

@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { inject } from "vitest";
 import { type Built, buildFunction } from "../../../infra/build/build.ts";
-import { ROOT, type Target } from "../../../infra/build/targets.ts";
+import type { Target } from "../../../infra/build/targets.ts";
 import { startGcpFunction } from "../../../infra/local/functions-framework.ts";
 import { startWorkerd } from "../../../infra/local/workerd.ts";
 import { AGENTS } from "./runners.ts";
@@ -21,14 +22,34 @@ export interface Deployed extends AsyncDisposable {
   log(): string;
 }
 
-/** Builds into a folder of the test's own, inside the project so that packages are found. */
-export function builds(): { build(name: string, target: Target): Promise<Built> } & Disposable {
-  mkdirSync(join(ROOT, "dist"), { recursive: true });
-  const out = mkdtempSync(join(ROOT, "dist", "test-"));
-  return {
-    build: (name, target) => buildFunction(name, target, AGENTS, out),
-    [Symbol.dispose]: () => rmSync(out, { recursive: true, force: true }),
-  };
+const built = new Map<string, Promise<Built>>();
+
+/** Of a function with the agents of test/support/agents: built once for a whole run, by whoever needs it first. */
+export function bundle(name: string, target: Target): Promise<Built> {
+  const key = `${target}/${name}`;
+  const found = built.get(key) ?? leftOrBuilt(name, target);
+  built.set(key, found);
+  return found;
+}
+
+async function leftOrBuilt(name: string, target: Target): Promise<Built> {
+  const { bundles } = inject("programs");
+  const folder = join(bundles, target, name);
+  const file = join(folder, "built.json");
+  const left = () => JSON.parse(readFileSync(file, "utf8")) as Built;
+  if (existsSync(file)) return left();
+  mkdirSync(dirname(folder), { recursive: true });
+  const own = mkdtempSync(`${bundles}-`);
+  const made = await buildFunction(name, target, AGENTS, own);
+  const moved = { ...made, folder, file: join(folder, relative(made.folder, made.file)) };
+  writeFileSync(join(made.folder, "built.json"), JSON.stringify(moved));
+  try {
+    renameSync(made.folder, folder);
+  } catch (error) {
+    // Of two at once the first has left the same.
+    if (!existsSync(file)) throw error;
+  }
+  return left();
 }
 
 /** What a function's environment would be: Workers reach NATS by WebSocket. */
@@ -52,11 +73,13 @@ export async function deploy(built: Built, vars: Record<string, string>): Promis
     const url = workerd.urls[built.name] as string;
     return { url, pid, exited, cron, log, [Symbol.asyncDispose]: () => workerd[Symbol.asyncDispose]() };
   }
-  const local = await startGcpFunction(built.folder, vars, hear);
-  const { url, process } = local;
+  // Google's framework and client are compiled once for all of them.
+  const { NODE_COMPILE_CACHE = "" } = process.env;
+  const local = await startGcpFunction(built.folder, { NODE_COMPILE_CACHE, ...vars }, hear);
+  const { url } = local;
   const cron = async () => void (await post(url));
-  const { pid, exited } = process;
-  return { url, pid, exited, cron, log, [Symbol.asyncDispose]: () => process.stop() };
+  const { pid, exited, stop } = local.process;
+  return { url, pid, exited, cron, log, [Symbol.asyncDispose]: stop };
 }
 
 export function post(

@@ -15,6 +15,8 @@ export interface Programs {
   readonly agents: string;
   /** What agents of a test's own import of that copy, if one of these programs is to load them. */
   readonly agentModule: string;
+  /** Where functions' bundles are left, by whoever needs one first. */
+  readonly bundles: string;
 }
 
 const AGENTS = fileURLToPath(new URL("../agents", import.meta.url));
@@ -55,6 +57,7 @@ export async function buildPrograms(): Promise<Programs & Disposable> {
     reconcile: join(out, "reconcile.js"),
     agents: join(out, "agents"),
     agentModule: join(out, "agent.js"),
+    bundles: join(out, "bundles"),
     [Symbol.dispose]: () => rmSync(out, { recursive: true, force: true }),
   };
 }
