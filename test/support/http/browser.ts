@@ -54,11 +54,15 @@ export async function visit(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** Those of axe's rules that are about colours. */
+export const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+
 /** What keeps people from using the page, by axe. The page's context has to bypass its policy, which lets no script in. */
-export async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+export async function barriers(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
   // The report's frame is sealed, from axe too. Describing all that is in order would take half of the time.
-  const run = `axe.run({ exclude: ["iframe"] }, { iframes: false, resultTypes: ["violations"] })`;
+  const options = { iframes: false, resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+  const run = `axe.run({ exclude: ["iframe"] }, ${JSON.stringify(options)})`;
   const found = (await page.evaluate(run)) as {
     violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
   };
@@ -70,4 +74,10 @@ export async function barriers(page: Page): Promise<string[]> {
 /** How wide the page is: beyond its window it would have to be scrolled sideways. */
 export function widthOf(page: Page): Promise<number> {
   return page.evaluate<number>("document.documentElement.scrollWidth");
+}
+
+/** By day or by night, with no colour still on its way to another. */
+export async function inColours(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.evaluate("Promise.all(document.getAnimations().map(({ finished }) => finished))");
 }
