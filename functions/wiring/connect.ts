@@ -24,6 +24,8 @@ export function natsOptions(
     // A password that is being rotated is a reason to try again, not to live on without a connection.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
+    // Otherwise every request takes down where it was asked, for the one in thousands that fails: our errors say it.
+    noAsyncTraces: true,
     // Not cut short with a short lease: while there is no connection, a slow server is better than none.
     timeout: Math.max(settings.requestTimeout, defaults.requestTimeout),
     ...halfOpen(settings),
