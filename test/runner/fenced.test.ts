@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { NO_COST } from "../../shared/journal/cost.ts";
+import type { HeldClaim } from "../../shared/ports/bus.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import { update } from "../../shared/retry/guarded-write.ts";
 import { acknowledge } from "../../shared/runner/ack.ts";
@@ -133,8 +134,8 @@ test("a delivery repeated during a healthy last start does not end it as a crash
   await (await jetstreamManager(b.deps.nc)).consumers.delete(stream, consumerName(b.queue));
   await b.deps.bus.ensure(b.queue);
   const asked: boolean[] = [];
-  const isHeld = async (token: string) => {
-    asked.push(await b.deps.bus.isHeld(token));
+  const isHeld = async (claim: HeldClaim) => {
+    asked.push(await b.deps.bus.isHeld(claim));
     return asked.at(-1) as boolean;
   };
   const second = serve(

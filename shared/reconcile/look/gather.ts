@@ -77,7 +77,7 @@ export function gathering(pace: Pace, account: Account) {
     return beside(task, "what it settled before", newest, async () => {
       const texts = await pagesOf(task.id, pages);
       let hash: string | undefined;
-      for (const text of texts) hash = await pageHash(hash, text);
+      for (const text of texts) hash = pageHash(hash, text);
       if (texts.includes("") || (settledHash !== undefined && hash !== settledHash))
         throw new PawlError("journal_altered", "it is not what was written");
       return [...texts.flatMap((text) => readSettled(text, task.id)), ...newest];
@@ -134,7 +134,7 @@ export function gathering(pace: Pace, account: Account) {
       if (isPawlError(error, "queue_gone")) return false;
       throw error;
     });
-    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));
+    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task)));
     // It may have gone on while it was looked at.
     if (isHeld || (await hasMoved(task))) return NONE;
     if (isThere) return { findings: [], isUnheld: task.state === "running" };
