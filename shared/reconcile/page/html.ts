@@ -1,5 +1,6 @@
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
+import { numberFormat } from "../../values/number-format.ts";
 import { number, type Report, type Verdict, verdictOf } from "../figures/report.ts";
 import { chart, type Figure } from "./chart.ts";
 import { findingSections } from "./findings.ts";
@@ -9,11 +10,11 @@ import { tables } from "./sections.ts";
 import { STYLE } from "./style.ts";
 import { text } from "./text.ts";
 
-const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
-const count = { show: number, brief: (value: number) => compact.format(value) };
+const compact = numberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+const count = { show: number, brief: compact };
 const money = {
   show: dollars,
-  brief: (value: number) => (value > 0 && value < 0.005 ? "<$0.01" : `$${compact.format(value)}`),
+  brief: (value: number) => (value > 0 && value < 0.005 ? "<$0.01" : `$${compact(value)}`),
 };
 /** An axis has room for one unit. */
 const time = {
@@ -25,7 +26,7 @@ const time = {
       ["min", 60_000],
     ] as const;
     const [name, size] = unit.find(([, one]) => value >= one) ?? [];
-    return size === undefined ? sayDuration(value) : `${compact.format(value / size)} ${name}`;
+    return size === undefined ? sayDuration(value) : `${compact(value / size)} ${name}`;
   },
 };
 

@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { Millis, State } from "../../task/document.ts";
 import { stateFacts } from "../../task/table.ts";
 import { sayDuration } from "../../values/duration.ts";
+import { numberFormat } from "../../values/number-format.ts";
 
 /** Escaped: what is put into a template is text, unless it came from one. */
 export type Html = ReturnType<typeof html>;
@@ -37,8 +38,7 @@ export function block(value: unknown, label: string, most = MOST_SHOWN, id?: str
   }`;
 }
 
-const grouped = new Intl.NumberFormat("en");
-export const number = (value: number): string => grouped.format(value);
+export const number = numberFormat("en");
 
 /**
  * "2026-11-16 09:02:31"; "ms": "09:02:31.120". In UTC, as the footer says, until the page's script writes it in the zone of
