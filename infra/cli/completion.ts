@@ -90,8 +90,7 @@ _pawl() {
 }
 complete -o default -F _pawl pawl
 `,
-  zsh: `#compdef pawl
-# pawl's completion for zsh. Put this into ~/.zshrc, after compinit: source <(pawl completion zsh)
+  zsh: `# pawl's completion for zsh. Put this into ~/.zshrc, after compinit: source <(pawl completion zsh)
 _pawl() {
   local -a found
   found=(\${(f)"$("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2> /dev/null)"})
@@ -102,8 +101,14 @@ compdef _pawl pawl
   fish: `# pawl's completion for fish. Put this into ~/.config/fish/config.fish: pawl completion fish | source
 function __pawl_complete
   set -l words (commandline -opc) (commandline -ct)
-  $words[1] complete -- $words[2..-1] 2> /dev/null
+  set -l found ($words[1] complete -- $words[2..-1] 2> /dev/null)
+  # Files only where there is nothing of pawl's, as other shells do it.
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c pawl -a "(__pawl_complete)"
+complete -c pawl -f -a "(__pawl_complete)"
 `,
 };

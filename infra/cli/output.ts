@@ -26,6 +26,17 @@ export function say(line: string): void {
   process.stdout.write(`${printable(line)}\n`);
 }
 
+/** Text that has the author's or a model's line ends in it: what follows the first line stands in the column of values. */
+export function sayLines(text: string): void {
+  for (const [i, line] of linesOf(text).entries())
+    say(i === 0 ? line : `${" ".repeat(COLUMN)}${line}`.trimEnd());
+}
+
+/** Where values stand, right of what they are values of. */
+export const COLUMN = 12;
+
+export const linesOf = (text: string): string[] => text.trimEnd().split(/\r\n|[\n\r]/);
+
 /** In JSON what is not seen stands in strings only, and an escape there means the same. */
 export function sayJson(value: unknown): void {
   process.stdout.write(`${printable(JSON.stringify(value))}\n`);

@@ -1,35 +1,22 @@
-import { readFile } from "node:fs/promises";
-import { relative, resolve } from "node:path";
+import { relative } from "node:path";
 import { type Config, configFrom, storeIdentity } from "../../functions/wiring/config.ts";
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Env, Variable } from "../../shared/settings/variable.ts";
-import {
-  readVariable,
-  readVariables,
-  type VariableName,
-  variables,
-} from "../../shared/settings/variables.ts";
+import { readVariable, type VariableName, variables } from "../../shared/settings/variables.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { knownAgents, loadAgent } from "../agents.ts";
-import { type Built, buildFunction } from "../build/build.ts";
-import { type FunctionKind, kib, kindOf, type Target } from "../build/targets.ts";
+import { loadAgent } from "../agents.ts";
+import type { Built } from "../build/build.ts";
+import { type FunctionKind, kib, type Target } from "../build/targets.ts";
 import { uncarriedLine } from "../build/uncarried.ts";
+import { alongWith } from "./along.ts";
+import { candidateOf, needingOf } from "./candidate.ts";
 import { type Commands, shown } from "./commands.ts";
-import { manifestOf, writeManifest } from "./manifest.ts";
-import {
-  alongOf,
-  alongWith,
-  type Candidate,
-  changesOf,
-  goBackOf,
-  obstacles,
-  type Plan,
-  secretStates,
-} from "./plan.ts";
+import { writeManifest } from "./manifest.ts";
+import { type Candidate, changesOf, goBackOf, obstacles, type Plan, secretStates } from "./plan.ts";
 import { asked, type Looked, type Platform } from "./platform.ts";
-import { type Needing, secretsNeeded } from "./secrets.ts";
+import { secretsNeeded } from "./secrets.ts";
 
 export interface DeployOptions {
   readonly target: Target;
@@ -83,26 +70,21 @@ export interface Deployed extends Plan {
 export async function prepare(name: string, deploying: Deploying, isAlone = true): Promise<Prepared> {
   const { options, platform, commands, agents } = deploying;
   const { target, env, dryRun } = options;
-  const kind = kindOf(name);
+  const project = { target, platform, agents };
   const placeholders = checkPlaceholders(platform, dryRun);
-  const declared = kind === "agent" ? (await loadAgent(name, agents)).secrets : [];
-  const { given } = readVariables(platform.settings);
-  const needing: Needing = { kind, target, given, declared, kept: platform.kept };
+  const needing = await needingOf(name, project);
   const config = configOf(platform, secretsNeeded(needing));
-  const warnings = [...placeholders, ...unwoken(kind, config, platform)];
+  const warnings = [...placeholders, ...unwoken(needing.kind, config, platform)];
   const away = await asked(() => platform.away(commands), String);
   if (away && !dryRun) throw new PawlError("deploy_incomplete", away);
-  const built = await buildFunction(name, target, agents, resolve("dist"));
-  const known = await knownAgents(agents, kind === "agent" ? "skip-broken" : undefined);
-  const manifest = manifestOf(await readFile(built.file), kind, known);
-  const candidate: Candidate = { name, kind, manifest, needing, known };
+  const candidate = await candidateOf(name, project, needing);
 
   const look = async (one: string): Promise<Looked> => {
     const unknown = (why: string): Looked => ({ is: "unknown", why });
     return away ? unknown(away) : asked(() => platform.look(one, commands), unknown);
   };
   const needed = secretsNeeded(needing);
-  const [before, there, missing, ...others] = await Promise.all([
+  const [before, there, missing] = await Promise.all([
     look(name),
     away
       ? { problem: away }
@@ -116,7 +98,6 @@ export async function prepare(name: string, deploying: Deploying, isAlone = true
           () => platform.missing(name, commands),
           (why) => [why],
         ),
-    ...(isAlone ? alongWith(name) : []).map(async (one) => [one, await look(one)] as const),
   ]);
   if (!dryRun && "problem" in there) throw new PawlError("deploy_incomplete", there.problem);
   const command = (one: string) =>
@@ -127,10 +108,10 @@ export async function prepare(name: string, deploying: Deploying, isAlone = true
     changes: changesOf(candidate, platform, before),
     secrets: secretStates(candidate, platform, there, before),
     missing,
-    along: others.map(([one, looked]) => alongOf(one, looked, known, command)),
+    along: isAlone ? await alongWith(name, project, look, command) : [],
     goBack: goBackOf(candidate, platform, before),
   };
-  return { ...candidate, built, before, plan, warnings };
+  return { ...candidate, before, plan, warnings };
 }
 
 /** Ensures the queues, then deploys: in this order, so that what fails early has changed least. */

@@ -1,6 +1,6 @@
 import type { Env } from "../../shared/settings/variable.ts";
 import type { KnownAgent } from "../agents.ts";
-import { type FunctionKind, kindOf, OWN_FUNCTIONS } from "../build/targets.ts";
+import type { FunctionKind } from "../build/targets.ts";
 import { type Manifest, outdated, readManifest } from "./manifest.ts";
 import type { Looked, Platform } from "./platform.ts";
 import { isOwnSecret, type Needing, secretsLeft, secretsNeeded } from "./secrets.ts";
@@ -13,7 +13,7 @@ export interface SecretState {
   readonly todo?: string;
 }
 
-/** Another function that carries what this deploy may have changed. */
+/** Another function, which may carry what this deploy changes. */
 export interface Along {
   readonly function: string;
   readonly is: "outdated" | "not deployed" | "up to date" | "unknown";
@@ -115,27 +115,6 @@ export function secretStates(
       (secret): SecretState => ({ ...named(secret), is: "left over", todo: platform.toDrop(name, secret) }),
     ),
   ];
-}
-
-/** The functions of Pawl's own, which carry what they have to know of all agents. */
-export function alongWith(name: string): readonly string[] {
-  return OWN_FUNCTIONS.filter((one) => one !== name);
-}
-
-export function alongOf(
-  name: string,
-  now: Looked,
-  known: readonly KnownAgent[],
-  command: (name: string) => string,
-): Along {
-  const todo = `Run: ${command(name)}`;
-  if (now.is === "unknown") return { function: name, is: "unknown", why: [now.why] };
-  if (now.is === "none") return { function: name, is: "not deployed", why: [], todo };
-  const before = readManifest(now.settings);
-  const why = before ? outdated(before, kindOf(name), known) : ["what it carries was not recorded"];
-  return why.length > 0
-    ? { function: name, is: "outdated", why, todo }
-    : { function: name, is: "up to date", why };
 }
 
 const JOURNALS =

@@ -40,11 +40,12 @@ function secretLine({ name, is, todo = "" }: SecretState, because: (why: string)
 
 function alongLine({ function: name, is, why, todo }: Along, because: (why: string) => string): string {
   if (is === "unknown")
-    return `${name}: unknown${because(why.join(", "))}. It carries every agent's lanes${CARRIES[name] ?? ""}: deploy it along if these changed`;
+    return `${name}: unknown${because(why.join(", "))}. It carries ${CARRIES[name] ?? "its own code, what that imports, and Pawl"}: deploy it along if these changed`;
   return `${name}: ${is}${why.length > 0 ? ` (${why.join(", ")})` : ""}${todo ? `. ${todo}` : ""}`;
 }
 
 const CARRIES: Readonly<Record<string, string>> = {
-  dispatch: ", dispatchTimeout and schedules",
-  api: " and input",
+  reconcile: "every agent's lanes",
+  dispatch: "every agent's lanes, dispatchTimeout and schedules",
+  api: "every agent's lanes and input, with the code",
 };

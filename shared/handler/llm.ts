@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentContext, Effect, LlmAnswer, LlmRequest, Tool } from "../agent.ts";
-import { Fatal, isPawlError, PawlError, Retry, ToolError } from "../errors/errors.ts";
+import { isPawlError, PawlError, ToolError } from "../errors/errors.ts";
 import { askedOf, promptText } from "../journal/asked.ts";
 import { type Cost, NO_COST, plus } from "../journal/cost.ts";
 import { costOf, priceOf } from "../journal/prices.ts";
@@ -170,8 +170,9 @@ async function accepted(
   return { issues: `The input is not what the tool takes. ${issues.slice(0, 5).join("; ")}` };
 }
 
+/** None of Pawl's own, among which are Retry and Fatal: with those an author says what becomes of the task. */
 function isOrdinary(error: unknown, signal: AbortSignal): boolean {
-  return !signal.aborted && !(error instanceof Fatal) && !(error instanceof Retry) && !isPawlError(error);
+  return !signal.aborted && !isPawlError(error);
 }
 
 function textOf({ content }: Turn): string {

@@ -69,10 +69,16 @@ test("a job of an earlier deploy loses the header that the scheduler needs for i
   );
 });
 
-test("the API stays open, and has no scheduler", () => {
+const OPEN = "pawl-api is open to everyone: it knows callers by its own tokens. All others are closed";
+
+test("the API stays open, says why, and has no scheduler", () => {
   stage.write("gcp.env", GCP("tls://nats.test"));
   google();
-  expect(deploy("api").code).toBe(0);
+  const { code, out } = deploy("api");
+  expect(code).toBe(0);
+  expect(out.split("\n")).toContain(OPEN);
+  expect(deploy("api", "--dry-run").out.split("\n")).toContain(OPEN);
+  expect(deploy("plain", "--dry-run").out).not.toContain("open to everyone");
   expect(made("run deploy")[0]).toMatch(/ --allow-unauthenticated/);
   expect(made("run services add-iam-policy-binding")).toEqual([]);
   expect(made("scheduler")).toEqual([]);

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type DeployStage, deployStage, WRANGLER } from "../support/deploying.ts";
+import { type DeployStage, deployStage, GCP, WRANGLER } from "../support/deploying.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
 const PAWL_AGENTS_DIR = tempAgents();
@@ -82,6 +82,45 @@ test("a dry run of all names it too, and ends with 1", () => {
   );
   expect(dry.out).toContain("dry run: nothing was deployed");
   expect(deployed()).toEqual([]);
+});
+
+test("Google's platform: the same order, each with its own access", () => {
+  stage.write("gcp.env", GCP("tls://nats.test"));
+  const google = (deploys = "") =>
+    stage.program(
+      "gcloud",
+      `case "$1 $2" in
+  "auth list") echo me@test;;
+  "projects describe") echo 4711;;
+  "secrets versions") echo secret;;
+  "run deploy") ${deploys} ;;
+  "run services") case "$*" in *get-iam-policy*) echo '{}';; *json) echo "Cannot find service" >&2; exit 1;; *) echo "https://$4.run.app";; esac;;
+  "scheduler jobs") [ "$3" != describe ];;
+esac`,
+    );
+  const run = (...args: string[]) =>
+    stage.deploy(["--all", "--target", "gcp", "--no-ensure", ...args], { PAWL_AGENTS_DIR });
+  const made = (start: string) =>
+    stage.calls().flatMap((call) => (call.startsWith(start) ? [/pawl-(\w+)/.exec(call)?.[1]] : []));
+  google(":");
+  expect(run("--dry-run")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("dry run: nothing was deployed"),
+  });
+  expect(made("run deploy")).toEqual([]);
+  const { code, out, err } = run();
+  expect([code, err]).toEqual([0, ""]);
+  expect(made("run deploy")).toEqual(["worker", "dispatch", "reconcile", "api"]);
+  const open = stage.calls().filter((call) => / --allow-unauthenticated/.test(call));
+  expect(open.map((call) => /pawl-(\w+)/.exec(call)?.[1])).toEqual(["api"]);
+  expect(made("scheduler jobs create")).toEqual(["worker", "dispatch", "reconcile"]);
+  expect(out.trimEnd().split("\n").at(-1)).toBe("worker, dispatch, reconcile, api: deployed");
+
+  google(`case "$3" in pawl-dispatch) echo "quota exceeded" >&2; exit 3;; esac`);
+  const failed = run();
+  expect(failed.code).toBe(1);
+  expect(failed.err).toMatch(/dispatch: gcloud run deploy pawl-dispatch .*\n?quota exceeded/s);
+  expect(failed.err).toContain("Deployed: worker. Not tried: reconcile, api");
 });
 
 test("a function and --all, or neither, is used wrongly", () => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type DeployStage, deployStage, GCP, WRANGLER } from "../support/deploying.ts";
@@ -28,9 +28,10 @@ const version = (settings: Record<string, string>, secrets: readonly string[] = 
 });
 
 const SETTINGS = { NATS_URL: "wss://nats.test", PAWL_STORE: "firestore", GOOGLE_CLOUD_PROJECT: "fleet-1" };
+const ACK_WAIT = 'PAWL_ACK_WAIT: not set → "60s"';
 const OF_DISPATCH = "&ticket.dispatchTimeout=60000ms&ticket.schedules=none";
 
-/** What is deployed: an older ticket, a dispatch that knows of one lane, an api as it should be, and no reconcile. */
+/** What is deployed: an older ticket, a dispatch that knows of one lane, an older api, and no reconcile. */
 function atCloudflare(): void {
   stage.write("wrangler.toml", WRANGLER("wss://nats.test", 'PAWL_ACK_WAIT = "60s"'));
   const versions = {
@@ -38,8 +39,8 @@ function atCloudflare(): void {
       { ...SETTINGS, PAWL_ACK_WAIT: "30s", PAWL_DEPLOYED: "bundle=000000000000&ticket.lanes=1" },
       ["PAWL_RUN_SECRET", "OLD_TOKEN"],
     ),
-    "v-dispatch": version({ PAWL_DEPLOYED: `bundle=1&ticket.lanes=1${OF_DISPATCH}` }),
-    "v-api": version({ PAWL_DEPLOYED: "bundle=1&ticket.lanes=2&ticket.input=any" }),
+    "v-dispatch": version({ ...SETTINGS, PAWL_DEPLOYED: `bundle=1&ticket.lanes=1${OF_DISPATCH}` }),
+    "v-api": version({ ...SETTINGS, PAWL_DEPLOYED: "bundle=1&ticket.lanes=2&ticket.input=any" }),
   };
   for (const [id, one] of Object.entries(versions)) stage.write(`${id}.json`, JSON.stringify(one));
   stage.program(
@@ -81,8 +82,12 @@ describe("for whoever is paged", () => {
       "  OLD_TOKEN: left over: nothing of fleet-ticket reads it. Run: npx wrangler secret delete OLD_TOKEN --name fleet-ticket",
     ]);
     expect(under("to be deployed along:")).toEqual([
-      "  api: up to date",
-      "  dispatch: outdated (ticket's lanes: 1 → 2). Run: npm run deploy -- dispatch",
+      expect.stringMatching(
+        /^ {2}api: outdated \(code: 1 → [0-9a-f]{12}, PAWL_ACK_WAIT: not set → "60s"\)\. Run: npm run deploy -- api$/,
+      ),
+      expect.stringMatching(
+        /^ {2}dispatch: outdated \(code: 1 → [0-9a-f]{12}, ticket's lanes: 1 → 2, PAWL_ACK_WAIT: .*\)\. Run: npm run deploy -- dispatch$/,
+      ),
       "  reconcile: not deployed. Run: npm run deploy -- reconcile",
     ]);
     expect(under("to go back to v-ticket:")).toEqual([
@@ -111,8 +116,12 @@ describe("for whoever is paged", () => {
         { name: "OLD_TOKEN", is: "left over" },
       ],
       along: [
-        { function: "api", is: "up to date" },
-        { function: "dispatch", is: "outdated", why: ["ticket's lanes: 1 → 2"] },
+        { function: "api", is: "outdated", why: [expect.stringMatching(/^code: /), ACK_WAIT] },
+        {
+          function: "dispatch",
+          is: "outdated",
+          why: [expect.stringMatching(/^code: /), "ticket's lanes: 1 → 2", ACK_WAIT],
+        },
         { function: "reconcile", is: "not deployed" },
       ],
       goBack: { revision: "v-ticket", commands: ["npx wrangler rollback v-ticket --name fleet-ticket"] },
@@ -189,5 +198,85 @@ esac`,
     expect(out).toContain("JIRA_TOKEN: unknown\n");
     expect(out).toMatch(/dispatch: unknown. It carries every agent's lanes, dispatchTimeout and schedules/);
     expect(out).toContain("The present version is not known");
+  });
+});
+
+describe("of the other functions, those are named that would be another by now", () => {
+  /** A Cloudflare that keeps what is deployed to it. */
+  function keeping(): void {
+    stage.write("wrangler.toml", WRANGLER("wss://nats.test"));
+    const bindings = version(SETTINGS)
+      .resources.bindings.map((one) => `${JSON.stringify(one)},`)
+      .join("");
+    stage.program(
+      "wrangler",
+      `kept='${stage.folder}'/kept-
+case "$1 $2" in
+  "deployments status") [ -f "$kept$4" ] || { echo "[code: 10007]" >&2; exit 1; }
+    echo "{\\"versions\\":[{\\"version_id\\":\\"$4\\",\\"percentage\\":100}]}";;
+  "versions view") cat "$kept$3";;
+  "secret list") echo '[{"name":"PAWL_RUN_SECRET"},{"name":"GOOGLE_APPLICATION_CREDENTIALS"}]';;
+  deploy*) for one; do case "$before" in --name) name=$one;; --var) var=\${one#PAWL_DEPLOYED:};; esac; before=$one; done
+    case "$*" in *--dry-run*) ;; *) printf '{"resources":{"bindings":[%s{"name":"PAWL_DEPLOYED","type":"plain_text","text":"%s"}]}}' '${bindings}' "$var" > "$kept$name";; esac;;
+esac`,
+    );
+  }
+
+  test("by a file that agents share, and by a check that no JSON Schema shows", () => {
+    const agents = tempAgents();
+    mkdirSync(join(agents, "lib"));
+    const write = (file: string, text: string) => writeFileSync(join(agents, file), text);
+    const agent = (input: string, text: string, imports = "") =>
+      `import * as z from "zod";
+import { defineAgent } from "${SHARED}/agent.ts";
+${imports}
+export default defineAgent({ ${input} run: () => ${text} });\n`;
+    const word = `import { word } from "./lib/words.ts";`;
+    const checked = (most: number) =>
+      agent(`input: z.string().refine((text) => text.length < ${most}),`, "1");
+    write("lib/words.ts", 'export const word = "one";\n');
+    write("first.ts", agent("", "word", word));
+    write("second.ts", agent("", "word", word));
+    write("strict.ts", checked(7));
+    keeping();
+    const run = (...args: string[]) => {
+      const { code, out, err } = stage.deploy([...args, "--no-ensure"], { PAWL_AGENTS_DIR: agents });
+      expect([code, err]).toEqual([0, ""]);
+      return out;
+    };
+    const along = (name: string) => {
+      const { along: all } = JSON.parse(run(name, "--dry-run", "--json")) as {
+        along: { function: string; is: string; why: string[] }[];
+      };
+      return Object.fromEntries(
+        all.map(({ function: one, is, why }) => [
+          one,
+          [is, ...why.map((line) => line.replace(/:.*/, ""))].join(" "),
+        ]),
+      );
+    };
+    run("--all");
+    const all = {
+      api: "up to date",
+      dispatch: "up to date",
+      reconcile: "up to date",
+      second: "up to date",
+      strict: "up to date",
+    };
+    expect(along("first")).toEqual(all);
+    write("lib/words.ts", 'export const word = "two";\n');
+    expect(along("first")).toEqual({ ...all, second: "outdated code" });
+    write("strict.ts", checked(8));
+    expect(along("first")).toEqual({
+      ...all,
+      second: "outdated code",
+      api: "outdated code",
+      strict: "outdated code",
+    });
+    // One that can't be built is its author's to mend, and keeps no other from being deployed.
+    write("second.ts", agent("", "word", `import { word } from "./lib/nothing.ts";`));
+    const unknown = expect.stringMatching(/^unknown /);
+    const broken = { api: unknown, dispatch: unknown, reconcile: unknown, second: unknown };
+    expect(along("first")).toEqual({ ...broken, strict: "outdated code" });
   });
 });

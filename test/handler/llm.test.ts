@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { text } from "../../infra/local/model.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { ToolError, tool } from "../../shared/agent.ts";
+import { Fatal, Retry, ToolError, tool } from "../../shared/agent.ts";
 import { asking, lookup, MODEL, use, uses } from "../support/http/asking.ts";
 import { testNats } from "../support/servers/stores.ts";
 
@@ -129,6 +129,53 @@ test("what a tool can't do is told to the model: a wrong input, no such tool, an
     { tool_use_id: "c", is_error: true, content: "no network" },
     { tool_use_id: "d", is_error: true, content: "not on Sundays" },
   ]);
+});
+
+describe("what a read-only tool throws to decide over its task is not told to the model", () => {
+  const asks = () => uses(use("lookup", { city: "Bern" }));
+
+  test("Fatal ends it, though it might be tried again", async () => {
+    const tools = [
+      lookup(() => {
+        throw new Fatal("the licence has expired");
+      }),
+    ];
+    await using b = await asking(nats, asks, { tools }, { attempts: 3 });
+    expect(await b.finish()).toMatchObject({
+      state: "failed",
+      attempts: 1,
+      error: { code: "fatal", message: "the licence has expired", phase: "handler" },
+    });
+    expect(b.model.requests).toHaveLength(1);
+  });
+
+  test("Retry has it tried again, after its time: the turn is kept, and the tool runs anew", async () => {
+    let tries = 0;
+    const tools = [
+      lookup((city) => {
+        if (++tries === 1) throw new Retry("busy until six", 400);
+        return `${city} is far`;
+      }),
+    ];
+    const script = (_: unknown, n: number) => (n === 1 ? asks() : text("Far."));
+    await using b = await asking(nats, script, { tools }, { attempts: 2, backoff: { first: "1h" } });
+    await b.submit({}, { id: "t" });
+    await b.drain();
+    const waiting = await b.task("t");
+    expect(waiting).toMatchObject({
+      state: "scheduled",
+      attempts: 1,
+      lastError: { code: "handler_failed", message: "busy until six" },
+    });
+    expect((waiting as { dueAt: number }).dueAt - waiting.updatedAt).toBeLessThan(1_000);
+    expect(await b.finish()).toMatchObject({
+      state: "completed",
+      result: { text: "Far." },
+      spent: { turns: 2 },
+    });
+    expect([tries, b.model.requests.length]).toEqual([2, 2]);
+    expect(b.sent(2, 2)?.content).toMatchObject([{ content: "Bern is far" }]);
+  });
 });
 
 describe("stop reasons", () => {

@@ -81,3 +81,31 @@ test("a link leads to its page after the sign-in; what is ticked there is tried 
   expect(wrong).toEqual([]);
   await page.context().close();
 });
+
+test("over plain HTTP on the local network the sign-in says why it can't be, and forms of other sites stay refused", async () => {
+  const lan = d.url.replace("127.0.0.1", "lan.test");
+  const { page } = await visit(browser, lan, undefined);
+  await page.goto("/ui/tasks/bad-2");
+  await page.fill("#token", token);
+  await page.click("#enter");
+  await page.waitForURL(`${lan}/ui/login/kept?next=%2Fui%2Ftasks%2Fbad-2`);
+  expect(await page.textContent("#wrong")).toMatch(
+    /valid, but the browser did not keep.*by HTTPS, or as http/,
+  );
+  // From here the browser says nothing of the site, and of the origin what the page lets it say.
+  for (const policy of ["same-origin", "no-referrer", "unsafe-url"]) {
+    await page.route("http://evil.test/", (route) =>
+      route.fulfill({
+        headers: { "referrer-policy": policy },
+        contentType: "text/html",
+        body: `<form method="post" action="${lan}/ui/login"><input name="token" value="${token}"><button>x</button></form>`,
+      }),
+    );
+    await page.goto("http://evil.test/");
+    const answer = page.waitForResponse(`${lan}/ui/login`);
+    await page.click("button");
+    expect((await answer).status(), policy).toBe(403);
+    await page.unrouteAll();
+  }
+  await page.context().close();
+});

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { cancel } from "../../shared/dispatch/operate.ts";
 import type { Submission } from "../../shared/dispatch/submit.ts";
 import { apiStage } from "../support/http/api.ts";
 import { counting, pagesStage } from "../support/http/pages.ts";
 import { hasEmulator, testNats } from "../support/servers/stores.ts";
+import { travel } from "../support/time/clocks.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -170,7 +172,30 @@ describe("the overview's counts", () => {
     for (let n = 0; n < 25; n++) await s.submit({}, { id: `t-${n}` });
     await s.drain();
     const ann = await s.visitor("ann");
-    expect(figure((await ann.get("/ui")).text, "failed")).toBe("25");
+    const { text } = await ann.get("/ui");
+    expect(figure(text, "failed")).toBe("25");
+    expect(text).not.toContain("A + means");
+  });
+
+  test("end at a number that says so, where they would be of listed tasks", async () => {
+    await using s = await pagesStage(nats, fail);
+    const tasks = async (from: number, to: number) => {
+      for (let n = from; n < to; n += 50)
+        await Promise.all(
+          Array.from({ length: Math.min(50, to - n) }, (_, i) => s.submit({}, { id: `t-${n + i}` })),
+        );
+      await s.drain();
+    };
+    await tasks(0, 500);
+    const ann = await s.visitor("ann");
+    const whole = (await ann.get("/ui")).text;
+    expect(figure(whole, "failed")).toBe("500");
+    expect(whole).not.toContain("A + means");
+    await tasks(500, 501);
+    const bob = await s.visitor("bob", ["read", "operate"], ["tested"]);
+    const { text } = await bob.get("/ui");
+    expect(figure(text, "failed")).toBe("500+");
+    expect(text).toContain("A + means at least so many: counting stops at 500 tasks of a state");
   });
 
   test.runIf(hasEmulator).each(["firestore-rest", "firestore"] as const)(
@@ -203,7 +228,7 @@ test("an agent's page has its queue, its charts and why tasks failed; of another
     "Tasks ended a minute",
     "Submit to completion, p95",
     "Failed",
-    "Dollars of tasks that ended",
+    "Own dollars of tasks that ended",
   ])
     expect(text).toContain(`aria-label="${label}.`);
   expect(text).toMatch(
@@ -212,4 +237,43 @@ test("an agent's page has its queue, its charts and why tasks failed; of another
   expect((await ann.get("/ui/agents/nobody")).status).toBe(404);
   const other = await s.visitor("eve", ["read"], ["other"]);
   expect((await other.get("/ui/agents/tested")).status).toBe(404);
+});
+
+test("an agent's page that can't look at all of its tasks says since when it did, and shows no zeros for before", async () => {
+  await using s = await pagesStage(nats);
+  const pass = travel(s.deps);
+  /** All of them end in the same moment. */
+  const ended = async (from: number, to: number) => {
+    for (let n = from; n < to; n += 50)
+      await Promise.all(
+        Array.from({ length: Math.min(50, to - n) }, async (_, i) => {
+          await s.submit({}, { id: `t-${n + i}` });
+          await cancel(s.deps, `t-${n + i}`);
+        }),
+      );
+  };
+  await ended(0, 1_010);
+  pass(6 * 3_600_000);
+  await ended(1_010, 1_030);
+  const ann = await s.visitor("ann");
+  const page = async (span: string) => {
+    const { text } = await ann.get(`/ui/agents/tested?span=${span}`);
+    const [, tile] = /class="figure">([^<]*)<\/span> ended</.exec(text) ?? [];
+    const [, told = ""] = /aria-label="Failed\. ([^"]*)"/.exec(text) ?? [];
+    return { text, tile, parts: told.split(", ").map((one) => one.replace(/^[\d:-]+: /, "")) };
+  };
+  const day = await page("24h");
+  expect(day.tile).toBe("1,000");
+  const [, since = ""] =
+    /Of the newest 1,000 tasks: those that changed since <time datetime="([^"]+)"/.exec(day.text) ?? [];
+  // One of those that ended before the hours passed.
+  expect(Math.abs(Date.now() - Date.parse(since))).toBeLessThan(120_000);
+  // Two hours each: of the twelve parts, the last four or five are not before it.
+  expect(day.parts).toHaveLength(12);
+  expect(day.parts.slice(0, 7)).toEqual(Array(7).fill("not counted"));
+  expect(day.parts.slice(-3)).toEqual(Array(3).fill("0"));
+  // What ended within the hour was looked at whole, however many ended before.
+  const hour = await page("1h");
+  expect([hour.tile, hour.parts.includes("not counted")]).toEqual(["20", false]);
+  expect(hour.text).not.toContain("Of the newest");
 });

@@ -55,6 +55,33 @@ test("times are of the viewer's zone, with UTC on hover, also after the page has
   await page.context().close();
 });
 
+test("what goes by days and hours of UTC says so beside times of the viewer's zone", async () => {
+  await d.report({ name: "2026-W46", from: 0, to: 1, verdict: "All are explained", ok: true });
+  const { page } = await visit(browser, d.url, token, { timezoneId: "Asia/Kathmandu" });
+  for (const [path, says] of [
+    ["/ui/agents/invoices?span=1h", "Over the last hour, in UTC"],
+    ["/ui/agents/invoices?span=7d", "Over the last 7 days, in UTC"],
+    ["/ui", "changed today (UTC)"],
+    ["/ui/reports", "From (UTC)"],
+    ["/ui/reports", "To (UTC)"],
+  ] as const) {
+    await page.goto(path);
+    expect(await page.textContent("main"), path).toContain(says);
+    expect(await page.textContent("#zone"), path).toMatch(
+      /^Times are local \(Asia\/Kath?mandu\) unless they say UTC/,
+    );
+  }
+  await page.goto("/ui/agents/invoices?span=1h");
+  const ticks = await page.locator("svg text.tick").allTextContents();
+  const clocks = ticks.filter((text) => /^\d\d:\d\d$/.test(text));
+  const hours = new Set(
+    [Date.now() - 3_600_000, Date.now()].map((at) => new Date(at).toISOString().slice(11, 13)),
+  );
+  expect(clocks.length).toBeGreaterThan(0);
+  for (const clock of clocks) expect([...hours]).toContain(clock.slice(0, 2));
+  await page.context().close();
+});
+
 test("a button copies by keyboard, says so in words, and is not there without script", async () => {
   const permissions = ["clipboard-read", "clipboard-write"];
   const { page, wrong } = await visit(browser, d.url, token, { permissions });

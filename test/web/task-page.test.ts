@@ -90,6 +90,7 @@ test("a parent links its children, children their parent, and the family's dolla
   const { store, asked } = counting(s.deps.store);
   Object.assign(s.deps, { store });
   const { text } = await ann.get("/ui/tasks/t");
+  const read = [...asked];
   const links = [...text.matchAll(/<tr id="child-(c-[0-9a-f]{40})">/g)].map(([, id]) => id as string);
   expect(links).toHaveLength(2);
   expect(text).toContain("These submitted 4 more.");
@@ -97,9 +98,17 @@ test("a parent links its children, children their parent, and the family's dolla
   const family = Number(/>Family<.*?\$([\d.]+)</s.exec(text)?.[1]);
   expect(own).toBeGreaterThan(0);
   expect(family).toBeCloseTo(own * 7, 1);
+  // Where no family is added up, dollars are said to be a task's own.
+  expect(text).toContain('<th scope="col" class="end">Own dollars</th>');
+  const list = (await ann.get("/ui/tasks?agent=tested")).text;
+  expect(list).toContain('<th scope="col" class="end">Own dollars</th>');
+  expect(list).toContain('data-label="of its own"');
+  const page = (await ann.get("/ui/agents/tested")).text;
+  expect(page).toContain("own dollars of those that ended");
+  for (const one of [list, page]) expect(one).toContain("Own dollars are without those of the tasks");
   // A document and a head of its own, one question for each level's children, and each child's journal.
-  expect(asked.filter((one) => one === "getMany").length).toBeLessThanOrEqual(3);
-  expect(asked.filter((one) => one === "getHead").length).toBe(7);
+  expect(read.filter((one) => one === "getMany").length).toBeLessThanOrEqual(3);
+  expect(read.filter((one) => one === "getHead").length).toBe(7);
   const child = await ann.get(`/ui/tasks/${links[0]}`);
   expect(child.text).toContain('submitted by <a href="/ui/tasks/t">');
   const bob = await s.visitor("bob", ["read"]);

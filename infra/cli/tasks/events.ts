@@ -6,7 +6,7 @@ import type { Entry, Range } from "../../../shared/journal/entries.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
 import { sayDuration } from "../../../shared/values/duration.ts";
-import { logger, say, sayJson } from "../output.ts";
+import { logger, sayJson, sayLines } from "../output.ts";
 import { historyLine } from "./status.ts";
 
 interface Options {
@@ -33,7 +33,7 @@ export function addEvents(program: Command, config: () => Config): void {
       process.stdout.on("error", end);
       for await (const event of follow(deps, id, stop.signal)) {
         if (json) sayJson(event);
-        else say(eventLine(event));
+        else sayLines(eventLine(event));
         // All that there is comes before the first pause, which an aborted signal ends.
         if (!goOn) end();
       }
@@ -73,10 +73,11 @@ function detail(entry: Entry): string {
   if (entry.kind === "undone" || entry.kind === "unsure") says.push(entry.why.slice(0, SHOWN));
   if (entry.kind === "redriven") says.push(forgotten(entry.forgets));
   if (entry.kind === "receipt" && entry.cost) says.push(dollars(entry.cost.usd));
-  if ("asked" in entry && entry.asked) says.push(`asked ${short(entry.asked.text ?? "(not kept)")}`);
   if ("parts" in entry && entry.parts) says.push("(a large value)");
   if ("value" in entry) says.push(short(JSON.stringify(entry.value) ?? ""));
   if ("took" in entry && entry.took !== undefined) says.push(sayDuration(entry.took));
+  // Mostly of several lines, so nothing of another kind comes after it.
+  if ("asked" in entry && entry.asked) says.push(`asked ${short(entry.asked.text ?? "(not kept)")}`);
   return says.map((one) => `  ${one}`).join("");
 }
 

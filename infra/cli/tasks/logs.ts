@@ -4,7 +4,7 @@ import { wire } from "../../../functions/wiring/wire.node.ts";
 import { joined, type LogLine } from "../../../shared/journal/logs.ts";
 import { newestOf } from "../../../shared/journal/newest.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
-import { logger, say, sayJson } from "../output.ts";
+import { logger, say, sayJson, sayLines } from "../output.ts";
 import { taskNamed, time } from "./status.ts";
 
 export function addLogs(program: Command, config: () => Config): void {
@@ -25,7 +25,7 @@ export function addLogs(program: Command, config: () => Config): void {
         return;
       }
       if (count > lines.length) say(`(${count - lines.length} older lines made room)`);
-      for (const line of lines) say(logLine(line));
+      for (const line of lines) sayLines(logLine(line));
     });
 }
 

@@ -12,7 +12,7 @@ import type { HistoryEntry, InDoubt, Task, TaskFailure, Waiting } from "../../..
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { signalParts } from "../../../shared/task/signals.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
-import { logger, oneLine, say, sayJson } from "../output.ts";
+import { COLUMN, linesOf, logger, oneLine, say, sayJson } from "../output.ts";
 
 export function addStatus(program: Command, config: () => Config): void {
   program
@@ -122,8 +122,8 @@ export function short(value: unknown): string {
 /** A name and a value in each line; what has no value is left out, and what has several lines stays in its column. */
 export function fieldLines(rows: readonly (readonly [string, string | undefined])[]): string[] {
   return rows.flatMap(([name, value]) => {
-    const texts = value === undefined ? [] : value.trimEnd().split(/\r\n|[\n\r]/);
-    return texts.map((text, i) => `${(i === 0 ? name : "").padEnd(11)} ${text}`.trimEnd());
+    const texts = value === undefined ? [] : linesOf(value);
+    return texts.map((text, i) => `${(i === 0 ? name : "").padEnd(COLUMN - 1)} ${text}`.trimEnd());
   });
 }
 

@@ -31,7 +31,7 @@ export const local = `"use strict";
   }
 
   const footer = document.getElementById("zone");
-  if (footer && zone && zone !== "UTC") footer.textContent = "Times are local (" + zone + "); UTC is shown on hover.";
+  if (footer && zone && zone !== "UTC") footer.textContent = "Times are local (" + zone + ") unless they say UTC, which is shown on hover.";
   localise(document);
   document.addEventListener("pawl:page", ({ detail }) => localise(detail));
 

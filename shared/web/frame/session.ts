@@ -76,13 +76,12 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * Whether a form was sent by a page of ours. Browsers that hide the referrer send "null" as the form's origin: then
- * Sec-Fetch-Site, which no page can make up, has to say it.
+ * Whether a form was sent by a page of ours. Sec-Fetch-Site says it, which no page can make up. Browsers send none to an
+ * address of plain HTTP that is not this machine's: then the form's origin has to be ours.
  */
 export function isOwnForm(c: Request): boolean {
   const site = c.req.header("sec-fetch-site");
-  const origin = c.req.header("origin");
-  if (site !== undefined && site !== "same-origin") return false;
-  if (origin === undefined || origin === "null") return site === "same-origin";
+  if (site !== undefined) return site === "same-origin";
+  const origin = c.req.header("origin") ?? "";
   return URL.canParse(origin) && new URL(origin).host === urlOf(c)?.host;
 }

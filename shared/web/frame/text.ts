@@ -38,6 +38,10 @@ export function block(value: unknown, label: string, most = MOST_SHOWN, id?: str
   }`;
 }
 
+/** To add up each family would cost a list many reads. */
+export const OWN_DOLLARS =
+  "Own dollars are without those of the tasks that a task submitted: its page adds them up.";
+
 export const number = numberFormat("en");
 
 /**

@@ -9,7 +9,7 @@ import { filterOf } from "../api/tasks.ts";
 import { mayUse, seesAll } from "../authorize.ts";
 import type { Env, WebAgent } from "../context.ts";
 import { renderError, renderPage } from "../frame/layout.ts";
-import { cell, type Html, heads, number, part, table } from "../frame/text.ts";
+import { cell, type Html, heads, number, OWN_DOLLARS, part, table, time } from "../frame/text.ts";
 import { type Activity, activityOf, SPANS, type SpanName } from "./activity.ts";
 import { cached } from "./cache.ts";
 
@@ -28,7 +28,7 @@ const FIGURES: readonly Figure[] = [
   { name: "perMinute", label: "Tasks ended a minute", show: (value) => value.toFixed(2), brief: short },
   { name: "p95", label: "Submit to completion, p95", show: sayDuration, brief: sayDuration },
   { name: "failed", label: "Failed", ...whole },
-  { name: "usd", label: "Dollars of tasks that ended", show: dollars, brief: dollars },
+  { name: "usd", label: "Own dollars of tasks that ended", show: dollars, brief: dollars },
 ];
 
 /** An agent's page: its queues, and what its tasks did over time, by the newest of them. */
@@ -55,10 +55,11 @@ export function addAgentPage(ui: Hono<Env>, agents: readonly WebAgent[]): void {
       tile("ended", number(activity.ended)),
       tile("failed", number(activity.failed)),
       tile("submit to completion, p50", activity.p50 === undefined ? "–" : sayDuration(activity.p50)),
-      tile("spent by those that ended", dollars(activity.usd)),
+      tile("own dollars of those that ended", dollars(activity.usd)),
     ]}</ul>
-${seenFrom !== undefined && html`<p class="note">Of the newest ${number(MOST)} tasks: those that changed since ${new Date(seenFrom).toISOString().slice(0, 16).replace("T", " ")} UTC.</p>`}
-${part("time", `Over ${SPANS[span].title}`, html`<ul class="charts">${FIGURES.map((one) => html`<li><span>${one.label}</span>${raw(chart(activity.parts, one))}</li>`)}</ul>`)}
+${seenFrom !== undefined && html`<p class="note">Of the newest ${number(MOST)} tasks: those that changed since ${time(seenFrom)}.</p>`}
+${part("time", `Over ${SPANS[span].title}, in UTC`, html`<ul class="charts">${FIGURES.map((one) => html`<li><span>${one.label}</span>${raw(chart(activity.parts, one))}</li>`)}</ul>`)}
+<p class="note">${OWN_DOLLARS}</p>
 ${activity.reasons.length > 0 && reasons(name, activity)}
 <p class="paging"><a href="/ui/tasks?agent=${encodeURIComponent(name)}">Its tasks</a> <a href="/ui/dead-letters?agent=${encodeURIComponent(name)}">Its dead letters</a></p>
 ${!seesAll(token) && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;

@@ -72,6 +72,7 @@ export function addOverview(ui: Hono<Env>, agents: readonly WebAgent[]): void {
     const last = newest.tasks.slice(0, LISTED).map(brief);
     const main = html`<h1>Overview</h1>
 <ul class="tiles">${WATCHED.map((state) => tile(state, by[state]))}${spendTile(newest, now)}</ul>
+${WATCHED.some((state) => by[state].count.endsWith("+")) && html`<p class="note">A + means at least so many: counting stops at ${number(deps.store.count ? COUNTED : COUNTED_BY_LIST)} tasks of a state, or where it would have to read too many others.</p>`}
 ${section("asks", "Waits for a person", "Task|What it asks|State|Agent|Since", asks, askRow(now))}
 ${section("now", "Running now", "Task|Agent|Runs for>|Runner", by.running.tasks, runningRow(now))}
 ${section("agents", "Agents", "Agent|Lanes>|Queued>|In flight>|Oldest>|Redelivered>", queues, agentRow)}
@@ -135,8 +136,8 @@ function spendTile({ tasks, cursor }: TaskPage, now: Millis): Html {
   const isAll = today.length < tasks.length || cursor === undefined;
   return html`<li id="tile-spend"><div><span class="figure">${dollars(sum)}</span> ${
     isAll
-      ? `spent in all by the ${number(today.length)} tasks that changed today`
-      : `spent in all by the last ${number(today.length)} tasks; more changed today`
+      ? `spent in all by the ${number(today.length)} tasks that changed today (UTC)`
+      : `spent in all by the last ${number(today.length)} tasks; more changed today (UTC)`
   }</div></li>`;
 }
 

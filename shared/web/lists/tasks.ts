@@ -20,6 +20,7 @@ import {
   heads,
   line,
   number,
+  OWN_DOLLARS,
   stateName,
   table,
   taskPath,
@@ -108,6 +109,7 @@ ${(only || asked.error) && input("error", "Reason", asked.error, "such as fatal"
 ${
   rows.length > 0
     ? html`${table("tasks", title, heads(mayAct ? `|${columns}` : columns), rows)}
+<p class="note">${OWN_DOLLARS}</p>
 ${mayAct && bulkButtons(only === "failed", await formKey(sessionToken(c) ?? ""), at(cursor))}`
     : html`<p class="empty">${page.cursor ? "None among the tasks read so far. Older ones may match." : "None."}</p>`
 }
@@ -117,8 +119,8 @@ ${page.cursor && html`<a rel="next" href="${at(page.cursor)}">Older</a>`}</p>`;
   return renderPage(c, { title, main, at: `/ui${path}`, live: cursor ? undefined : "/ui/live" });
 }
 
-const ANY = "Task|State|Agent|Changed|Failures>|Spent>";
-const FAILED = "Task|Reason|Agent|Failed|Failures>|Spent>";
+const ANY = "Task|State|Agent|Changed|Failures>|Own dollars>";
+const FAILED = "Task|Reason|Agent|Failed|Failures>|Own dollars>";
 
 function row(task: Task, now: Millis, isFailed: boolean, mayAct: boolean): Html {
   const { id, agent, state, updatedAt, attempts, spent } = task;
@@ -132,7 +134,7 @@ function row(task: Task, now: Millis, isFailed: boolean, mayAct: boolean): Html 
   }<th scope="row"><a href="${taskPath(id)}"><code>${id}</code></a>${labels.map(([name, value]) => html` <span class="label note">${line(`${name}=${value}`, 40)}</span>`)}</th>
 ${isFailed ? html`<td class="wrap">${reason}</td>` : html`<td>${badge(state)}</td>`}<td><a href="/ui/agents/${encodeURIComponent(agent)}">${agent}</a></td>
 <td>${time(updatedAt)} <span class="note">${ago(updatedAt, now)}</span></td>
-${cell("failures", number(attempts), attempts === 0)}${cell("spent", dollars(spent.usd), spent.usd === 0)}</tr>`;
+${cell("failures", number(attempts), attempts === 0)}${cell("of its own", dollars(spent.usd), spent.usd === 0)}</tr>`;
 }
 
 function input(name: string, label: string, value: string | undefined, hint = ""): Html {

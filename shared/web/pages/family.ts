@@ -83,7 +83,7 @@ export function familyTable({ children, tasks, isWhole }: Family): Html {
 <td>${child.agent}</td><td>${badge(child.state)}</td><td>${time(child.updatedAt)}</td><td class="end">${dollars(child.spent.usd)}</td></tr>`,
   );
   const others = tasks - children.length;
-  return html`${table("children", "Children", heads("Task|Agent|State|Changed|Dollars>"), rows)}
+  return html`${table("children", "Children", heads("Task|Agent|State|Changed|Own dollars>"), rows)}
 ${others > 0 && html`<p class="note">These submitted ${number(others)} more.</p>`}
 ${!isWhole && html`<p class="note">There may be more: the newest are shown, and those that you may see.</p>`}`;
 }

@@ -43,7 +43,7 @@ export function addReports(ui: Hono<Env>): void {
 <p class="lead">Every sequence of every stream, explained by the documents: once a week, and once a month.</p>
 ${
   rows.length > 0
-    ? table("reports", "Reports", heads("Report|Verdict|What it says|From|To"), rows)
+    ? table("reports", "Reports", heads("Report|Verdict|What it says|From (UTC)|To (UTC)"), rows)
     : html`<p class="empty">None yet. The first is made by the weekly run, or by <code>pawl reconcile</code>.</p>`
 }`;
     return renderPage(c, { title: "Reports", main, at: "/ui/reports" });

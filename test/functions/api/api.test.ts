@@ -124,6 +124,30 @@ test("a task for later is dispatched when it is due, not before", async () => {
   expect(await s.task(made.body.id as string)).toMatchObject({ dispatches: 1, attempts: 0 });
 });
 
+test("a redrive from an entry of the journal does again what comes from there on, and keeps the effects", async () => {
+  let run = 1;
+  await using s = await apiStage(nats, "nats-kv", async ({ step, effect }) => {
+    const [first, second] = [await step("first", () => run), await step("second", () => run)];
+    const filed = await effect("file", { run: () => run });
+    if (run === 1) throw new Error("no");
+    return [first, second, filed];
+  });
+  const boss = await s.token("boss", ALL);
+  await s.submit({}, { id: "t" });
+  await s.drain();
+  run = 2;
+  expect(await s.call(boss, "POST", "/v1/tasks/t/redrive", { from: "second" })).toMatchObject({
+    status: 200,
+    body: { id: "t", state: "dispatched" },
+  });
+  await s.drain();
+  expect((await s.call(boss, "GET", "/v1/tasks/t")).body).toMatchObject({
+    state: "completed",
+    result: [1, 2, 1],
+    history: expect.arrayContaining([expect.objectContaining({ event: "redrive", note: "from second" })]),
+  });
+});
+
 test("what operators do: redrive, cancel, signal, approve, resolve; each needs the scope", async () => {
   await using s = await apiStage(nats, "nats-kv", () => {
     throw new Error("no");

@@ -1,5 +1,6 @@
 import type { StoreKind } from "../../../functions/wiring/config.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import type { AgentContext } from "../../../shared/agent.ts";
 import { createApp } from "../../../shared/web/app.ts";
 import { type Scope, scopeNames } from "../../../shared/web/scopes.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
@@ -11,7 +12,7 @@ export const ALL: readonly Scope[] = scopeNames;
 export async function apiStage(
   nats: LocalNats,
   kind: StoreKind = "nats-kv",
-  run: () => unknown = () => "done",
+  run: (context: AgentContext<unknown>) => unknown = () => "done",
 ) {
   const b = await bench(nats, kind, agentOf(run, { attempts: 1 }));
   const app = createApp({

@@ -11,6 +11,8 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // This machine under a name that browsers don't trust over plain HTTP, as they don't an address of the local network.
+  "--host-resolver-rules=MAP lan.test 127.0.0.1",
 ];
 
 /** The machine's own Chromium, installed first where it is missing. */
