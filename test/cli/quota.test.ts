@@ -24,7 +24,7 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     0,
     {
       of: "owner:ann",
-      quota: { tasks: 2, bytes: null },
+      quota: { tasks: 2, bytes: null, queue: "50%" },
       used: { tasks: 0, bytes: 0, submits: 0, usd: 0 },
     },
   ]);
@@ -40,8 +40,8 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     run("set", "owner:ann"),
   ]);
   expect(list.code).toBe(0);
-  expect(list.text).toMatch(/others: owners bytes=50%, agents none/);
-  expect(list.text).toMatch(/owner:ann +2 of 2 +- +- +-/);
+  expect(list.text).toMatch(/others: owners bytes=50%,queue=50%, agents none/);
+  expect(list.text).toMatch(/owner:ann +2 of 2 +- +50% of each +- +-/);
   expect([wrongPart.code, wrongPart.text]).toEqual([2, expect.stringMatching(/usd is "lots"; it should be/)]);
   expect([nobody.code, nobody.text]).toEqual([
     2,

@@ -28,7 +28,8 @@ const WHOSE = "owner:<name> or agent:<name>";
 interface Shown {
   readonly of: string;
   readonly quota: Quota;
-  readonly used: { readonly [P in QuotaPart]: number };
+  /** Not of a queue: an owner has a share of each. */
+  readonly used: { readonly [P in Exclude<QuotaPart, "queue">]: number };
 }
 
 export function addQuota(program: Command, config: () => Config): void {
@@ -111,6 +112,7 @@ function table(all: readonly Shown[]): readonly string[] {
       of,
       ...partNames.map((name) => {
         const limit = quota[name];
+        if (name === "queue") return limit === undefined || limit === null ? "-" : `${limit} of each`;
         const is = name === "usd" ? used.usd.toFixed(2) : String(Math.ceil(used[name]));
         return limit === undefined || limit === null ? "-" : `${is} of ${limit}`;
       }),
