@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { listAudit } from "../../shared/audit/read.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { readQuotas } from "../../shared/quota/quotas.ts";
 import { pawl } from "../support/servers/runners.ts";
@@ -53,4 +54,11 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     text: expect.stringMatching(/bytes=50%/),
   });
   expect(await readQuotas(deps.store)).toEqual({});
+  const { entries } = await listAudit(deps, {}, 10);
+  expect(entries.map(({ op, outcome, actor, detail }) => [op, outcome, actor.via, detail])).toEqual([
+    ["quota clear", "done", "cli", "owner:ann"],
+    ["quota clear", "asked", "cli", "owner:ann"],
+    ["quota set", "done", "cli", "owner:ann tasks=2,bytes=none"],
+    ["quota set", "asked", "cli", "owner:ann tasks=2,bytes=none"],
+  ]);
 });
