@@ -55,7 +55,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     "shared/reconcile/books",
     "shared/reconcile/look/examine.ts",
   ],
-  "shared/audit": [...ACTIVITY, "shared/dispatch"],
+  "shared/audit": [...ACTIVITY, "shared/dispatch", "shared/quota"],
   "shared/handler": [
     ...ACTIVITY,
     "shared/dispatch",

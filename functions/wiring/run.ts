@@ -3,6 +3,7 @@ import type { Deps, Invocation } from "../../shared/ports/deps.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { Env } from "../../shared/settings/variable.ts";
 import { readVariables } from "../../shared/settings/variables.ts";
+import { GUARDED } from "../../shared/web/guarded.ts";
 import { problem, problemOf } from "../../shared/web/problem.ts";
 import { type Config, configOf } from "./config.ts";
 
@@ -63,10 +64,10 @@ export async function answerRun(request: Request, env: Env, log: Log, platform: 
     const { afterwards } = platform;
     if (afterwards && request.headers.get("prefer") === "respond-async") {
       platform.work(config, afterwards).catch(() => {});
-      return Response.json({ accepted: true }, { status: 202 });
+      return Response.json({ accepted: true }, { status: 202, headers: GUARDED });
     }
     const limitMs = config.timeLimit ?? platform.timeLimit;
-    return Response.json(await platform.work(config, limitMs));
+    return Response.json(await platform.work(config, limitMs), { headers: GUARDED });
   } catch (error) {
     return problemOf(error, log);
   }

@@ -17,6 +17,11 @@ export function printable(text: string): string {
   return text.replace(UNSEEN, escaped);
 }
 
+/** The same of several lines: of Markdown, or of JSON, in which an escape means the same. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
 /** Text of several lines, as a part of one: an author's summary or error, in a list. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/gu, " ").trim();

@@ -15,6 +15,8 @@ export const operations = [
   "reconcile",
   "token create",
   "token revoke",
+  "quota set",
+  "quota clear",
 ] as const;
 export type AuditedOperation = (typeof operations)[number];
 
@@ -25,7 +27,7 @@ export interface Deed {
   readonly agent?: string;
   /** The public id of the token that is made or revoked. */
   readonly token?: string;
-  /** What else matters of it: a signal's name, a token's owner and scopes. Never a value, a note or a secret. */
+  /** What else matters of it: a signal's name, a token's owner and scopes, whose quota and what of it. Never a value, a note or a secret. */
   readonly detail?: string;
 }
 

@@ -1,6 +1,8 @@
 import { type Accepted, accept as acceptPlainly } from "../dispatch/accept.ts";
 import * as operate from "../dispatch/operate.ts";
 import type { Deps } from "../ports/deps.ts";
+import { type SetQuotas, type Subject, setQuota as setPlainly, shownSubject } from "../quota/quotas.ts";
+import { type Quota, showQuota } from "../settings/quota.ts";
 import type { Task } from "../task/document.ts";
 import { isJsonObject, type Json } from "../values/json.ts";
 import { audited } from "./audited.ts";
@@ -8,7 +10,7 @@ import type { Deed } from "./entry.ts";
 
 export type { Redrive, Resolution } from "../dispatch/operate.ts";
 
-/** What people do to tasks: as in `dispatch/`, and in the trail. */
+/** What people do to tasks and to quotas: as in `dispatch/` and `quota/`, and in the trail. */
 
 const byTask = ({ agent }: Task): Partial<Deed> => ({ agent });
 
@@ -40,6 +42,24 @@ function opOf(name: string, value: Json): Deed["op"] {
   return isJsonObject(value) && value.approved === true ? "approve" : "reject";
 }
 
-export function accept(deps: Deps, id: string): Promise<Accepted> {
-  return audited(deps, { op: "accept", task: id }, () => acceptPlainly(deps, id));
+export async function accept(deps: Deps, id: string): Promise<Accepted> {
+  const work = async () => {
+    const accepted = await acceptPlainly(deps, id);
+    // Before that nobody could say whose task it is. It is done in any case.
+    const found = await deps.store.get(id).catch(() => undefined);
+    return { accepted, agent: found?.task.agent };
+  };
+  const byAgent = ({ agent }: { agent: string | undefined }) => (agent === undefined ? {} : { agent });
+  return (await audited(deps, { op: "accept", task: id }, work, byAgent)).accepted;
+}
+
+/** Without a quota, what was set for one is forgotten. */
+export function setQuota(deps: Deps, subject: Subject, quota: Quota | undefined): Promise<SetQuotas> {
+  const whose = shownSubject(subject);
+  const deed: Deed = {
+    op: quota ? "quota set" : "quota clear",
+    ...(subject.kind === "agent" && { agent: subject.name }),
+    detail: quota ? `${whose} ${showQuota(quota)}` : whose,
+  };
+  return audited(deps, deed, () => setPlainly(deps.store, subject, quota));
 }

@@ -69,10 +69,11 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
     ...(meta !== undefined && { meta: metaOf(meta) }),
   };
   // Before anything is stored: what is refused here leaves nothing, and what was accepted is refused by nobody.
-  await admit(deps, { id, agent, owner: meta?.owner, queue, bytes, isChild: parent !== undefined });
+  const isLater = dueAt !== undefined && dueAt > now;
+  const isChild = parent !== undefined;
+  await admit(deps, { id, agent, owner: meta?.owner, queue, bytes, isChild, isLater });
   const inputHash = hashInput(input);
   const envelope = { id, agent, lane, ...key, input, inputHash, at: now, stamp, by };
-  const isLater = dueAt !== undefined && dueAt > now;
   const task = isLater ? scheduled(envelope, dueAt) : submitted(envelope, streamName(queue));
 
   const phase = { agent, phase: "dispatched_write" } as const;

@@ -4,18 +4,22 @@ import type { Deps } from "../ports/deps.ts";
 import type { Revision } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
-import type { Queue } from "../task/names.ts";
+import type { QuotaPart } from "../settings/quota.ts";
+import { type Queue, streamName } from "../task/names.ts";
 import { sha256 } from "../values/json.ts";
 import { inTurn, remembered } from "./memory.ts";
-import { pressure, storeFill } from "./pressure.ts";
+import { pressure, queueFill, storeFill } from "./pressure.ts";
 import { quotaOf, readQuotas, type Subject, shownSubject } from "./quotas.ts";
 import { countedOf, recount } from "./recount.ts";
 import {
   type Excess,
   excess,
+  isWithin,
   type Limits,
   limitsOf,
+  MESSAGE,
   noUsage,
+  resolved,
   shownExcess,
   submitsOf,
   type Usage,
@@ -33,19 +37,27 @@ export interface Wanted {
   readonly bytes: number;
   /** It is another task's child. */
   readonly isChild: boolean;
+  /** It is due later: nothing of it is in its queue yet. */
+  readonly isLater: boolean;
 }
 
 /** A limited owner or agent, and the record of what it has taken. */
 interface Limited {
   readonly subject: Subject;
+  /** Set where it is limited in this queue, and not in all that it has. */
+  readonly queue?: Queue;
   readonly limits: Limits;
   readonly record: string;
+  /** What the submit adds. */
+  readonly bytes: number;
   /** The store has an end. */
   readonly isBounded: boolean;
 }
 
 /** What a document has beside its input, about: its history, its seal. */
 const BESIDE_INPUT = 1_500;
+/** What the documents themselves say, when they are counted. */
+const COUNTED: readonly QuotaPart[] = ["tasks", "bytes", "queue"];
 /** What an operator sets is heeded, and what tasks spend is seen, within so much time. */
 const REMEMBERED = 5_000;
 /** A usage that nothing was added to for so long may be of a time when there was no quota. */
@@ -84,66 +96,88 @@ interface Refusal {
 }
 
 async function refusal(deps: Deps, wanted: Wanted): Promise<Refusal | undefined> {
-  const bytes = wanted.bytes + BESIDE_INPUT;
+  const bytes = { inStore: wanted.bytes + BESIDE_INPUT, inQueue: wanted.bytes + MESSAGE };
   const [room, limited] = await Promise.all([
-    pressure(deps, wanted.agent, wanted.queue, { inStore: bytes, inQueue: wanted.bytes }),
+    pressure(deps, wanted.agent, wanted.queue, wanted.isLater ? { ...bytes, inQueue: 0 } : bytes),
     limitedBy(deps, wanted, bytes),
   ]);
   if (room instanceof NotNow) return { error: room, why: room.code };
   if (limited.length === 0) return undefined;
   // One after the other in this process: they would only refuse each other's writes.
   const records = limited.map(({ record }) => record).sort();
-  const refused = await inTurn(deps.store, records, () => take(deps, limited, bytes));
+  const refused = await inTurn(deps.store, records, () => take(deps, limited));
   if (refused) room.undo();
   return refused;
 }
 
-async function limitedBy(deps: Deps, { agent, owner }: Wanted, bytes: number): Promise<Limited[]> {
+interface Bytes {
+  readonly inStore: number;
+  readonly inQueue: number;
+}
+
+async function limitedBy(deps: Deps, wanted: Wanted, { inStore, inQueue }: Bytes): Promise<Limited[]> {
+  const { agent, owner, queue } = wanted;
   const set = await remembered(deps, deps.store, "quotas", REMEMBERED, () => readQuotas(deps.store));
   const subjects: Subject[] = [
     ...(owner === undefined ? [] : [{ kind: "owner", name: owner } as const]),
     { kind: "agent", name: agent },
   ];
-  const fill = await storeFill(deps, agent);
+  const [fill, lane] = await Promise.all([storeFill(deps, agent), queueFill(deps, queue)]);
   const isBounded = fill !== undefined;
-  const limited = subjects
-    .map((subject) => ({ subject, limits: limitsOf(quotaOf(deps, set, subject), fill, bytes) }))
-    .filter(({ limits }) => Object.keys(limits).length > 0)
-    .map(async (one) => ({ ...one, record: await usageRecord(one.subject), isBounded }));
-  return Promise.all(limited);
+  const limited = subjects.map(async (subject): Promise<Limited[]> => {
+    const quota = quotaOf(deps, set, subject);
+    const limits = limitsOf(quota, fill, inStore);
+    const inAll = { subject, limits, record: usageRecord(subject), bytes: inStore, isBounded };
+    const most = resolved(quota.queue, lane);
+    const record = usageRecord(subject, queue);
+    // As with the store, nothing has to be counted while all that is in the queue is within the limit. But what is due
+    // later is not in it yet; and who was counted once is counted on, or what comes in between would be missing.
+    const isFar = async () =>
+      !wanted.isLater && isWithin(most, lane, inQueue) && !(await deps.store.getRecord(record));
+    const inQueueToo =
+      most === undefined || (await isFar())
+        ? []
+        : [{ subject, queue, limits: { queue: most }, record, bytes: inQueue, isBounded }];
+    return [...(Object.keys(limits).length > 0 ? [inAll] : []), ...inQueueToo];
+  });
+  return (await Promise.all(limited)).flat();
 }
 
-async function usageRecord(subject: Subject): Promise<string> {
-  return `usage-${subject.kind}-${sha256(subject.name).slice(0, 32)}`;
+function usageRecord({ kind, name }: Subject, queue?: Queue): string {
+  const whose = queue ? `${name} in ${queue.agent}/${queue.lane}` : name;
+  return `usage-${kind}-${sha256(whose).slice(0, 32)}`;
 }
+
+const shownLimited = ({ subject, queue }: Limited) =>
+  `${shownSubject(subject)}${queue ? ` in ${streamName(queue)}` : ""}`;
 
 /** What one has used, as it was last counted or added; with submits of the last minute. */
 export async function usageOf(
   { store, clock }: Pick<Deps, "store" | "clock">,
   subject: Subject,
 ): Promise<{ readonly tasks: number; readonly bytes: number; readonly submits: number }> {
-  const found = await store.getRecord(await usageRecord(subject));
+  const found = await store.getRecord(usageRecord(subject));
   const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownSubject(subject));
   return { tasks: usage.tasks, bytes: usage.bytes, submits: submitsOf(usage, clock.now()) };
 }
 
 /** Adds a submit to the usage of each, or says whose quota does not allow it. */
-async function take(deps: Deps, limited: readonly Limited[], bytes: number): Promise<Refusal | undefined> {
+async function take(deps: Deps, limited: readonly Limited[]): Promise<Refusal | undefined> {
   const left = new Set(limited);
   for (let tries = 1; tries <= policies.counters.tries; tries++) {
     // All are asked before any is written: who is refused by its agent has used nothing of its own.
-    const found = await Promise.all([...left].map((one) => room(deps, one, bytes)));
+    const found = await Promise.all([...left].map((one) => room(deps, one)));
     const refused = found.find(({ over }) => over !== undefined);
-    if (refused) return refusalOf(refused.one.subject, refused.over as Excess);
+    if (refused) return refusalOf(refused.one, refused.over as Excess);
     for (const { one, usage, seen } of found) {
-      const after = withSubmit(usage, bytes, deps.clock.now());
+      const after = withSubmit(usage, one.bytes, deps.clock.now());
       const written = await deps.store.putRecord(one.record, JSON.stringify(after), seen);
       if (written.kind === "written") left.delete(one);
     }
     if (left.size === 0) return undefined;
     await pause(deps, "counters", tries);
   }
-  const names = [...left].map(({ subject }) => shownSubject(subject)).join(" and ");
+  const names = [...left].map(shownLimited).join(" and ");
   const error = new NotNow("quota_exceeded", `Too many submits of ${names} at once. Try again in 1 s`, 1);
   return { error, why: "contention" };
 }
@@ -156,11 +190,11 @@ interface Room {
 }
 
 /** How much is used, counted anew where it seems to be too much, or nobody knows. */
-async function room(deps: Deps, one: Limited, bytes: number): Promise<Room> {
-  const { limits, subject } = one;
+async function room(deps: Deps, one: Limited): Promise<Room> {
+  const { limits, subject, queue, bytes } = one;
   const read = async () => {
     const found = await deps.store.getRecord(one.record);
-    const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownSubject(subject));
+    const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownLimited(one));
     return { usage, seen: found?.revision };
   };
   const usd = limits.usd === undefined ? 0 : await spentBy(deps, subject);
@@ -168,16 +202,18 @@ async function room(deps: Deps, one: Limited, bytes: number): Promise<Room> {
   const wanted = { bytes, usd, now };
   const before = await read();
   const over = excess(limits, before.usage, wanted, 1);
-  const isStale = now - Math.max(before.usage.countedAt, before.usage.addedAt) > STALE;
-  const isCounted = limits.tasks !== undefined || limits.bytes !== undefined;
-  const mayHelp = over ? over.part === "tasks" || over.part === "bytes" : isStale;
+  // Begun while another counted, it is still without all that was there before.
+  const { countedAt, addedAt } = before.usage;
+  const isStale = countedAt === 0 || now - Math.max(countedAt, addedAt) > STALE;
+  const isCounted = COUNTED.some((part) => limits[part] !== undefined);
+  const mayHelp = over ? COUNTED.includes(over.part) : isStale;
   if (!isCounted || !mayHelp) return { one, ...before, over };
   const { count, isNew, after } = await recount(deps, one.isBounded);
   // Counted before the last submits were added, it says less than the usage does.
-  if (!isNew && count.at <= Math.max(before.usage.countedAt, before.usage.addedAt))
+  if (!isNew && count.at <= Math.max(countedAt, addedAt))
     return { one, ...before, over: over && { ...over, after } };
   const current = await read();
-  const usage = withCount(current.usage, before.usage, countedOf(count, subject), count.at);
+  const usage = withCount(current.usage, before.usage, countedOf(count, subject, queue), count.at);
   return { one, usage, seen: current.seen, over: excess(limits, usage, wanted, after) };
 }
 
@@ -187,7 +223,7 @@ async function spentBy(deps: Deps, { kind, name }: Subject): Promise<number> {
   return (kind === "owner" ? spent.owners : spent.agents).get(name) ?? 0;
 }
 
-function refusalOf(subject: Subject, over: Excess): Refusal {
-  const text = `${shownSubject(subject)} ${shownExcess(over)}. Try again in ${over.after} s`;
+function refusalOf(one: Limited, over: Excess): Refusal {
+  const text = `${shownLimited(one)} ${shownExcess(over)}. Try again in ${over.after} s`;
   return { error: new NotNow("quota_exceeded", text, over.after), why: over.part };
 }

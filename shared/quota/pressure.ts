@@ -1,4 +1,4 @@
-import { NotNow } from "../errors/errors.ts";
+import { messageOf, NotNow } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Fill } from "../ports/store.ts";
 import { type Queue, streamName } from "../task/names.ts";
@@ -18,9 +18,11 @@ interface Kept {
 
 /** By the store or bus that was asked: on platforms where a connection lives no longer than its request, so do these. */
 const asked = new WeakMap<object, Map<string, Kept>>();
+/** Of which was said that nobody knows how full it is. */
+const unseen = new WeakMap<object, Set<string>>();
 
 function kept(
-  deps: Pick<Deps, "clock">,
+  deps: Pick<Deps, "clock" | "log">,
   of: object,
   key: string,
   ask: () => Promise<Fill | undefined>,
@@ -30,19 +32,47 @@ function kept(
   const now = deps.clock.monotonic();
   const last = all.get(key);
   if (last && now - last.at < KEPT) return last;
-  const fresh: Kept = { at: now, fill: ask().catch(() => undefined), added: 0 };
+  const fresh: Kept = { at: now, fill: seen(deps, of, key, ask), added: 0 };
   all.set(key, fresh);
   return fresh;
 }
 
+/** What can't be looked at has no limit until it can: that is said once, and not at every submit. */
+async function seen(
+  { log }: Pick<Deps, "log">,
+  of: object,
+  key: string,
+  ask: () => Promise<Fill | undefined>,
+): Promise<Fill | undefined> {
+  const told = unseen.get(of) ?? new Set();
+  unseen.set(of, told);
+  try {
+    const fill = await ask();
+    told.delete(key);
+    return fill;
+  } catch (error) {
+    if (!told.has(key)) log("warn", "quota.unseen", { of: key, reason: messageOf(error) });
+    told.add(key);
+    return undefined;
+  }
+}
+
 const ofStore = (deps: Deps, agent: string) =>
-  kept(deps, deps.store, agent, async () => deps.store.usage?.(agent));
+  kept(deps, deps.store, `store of ${agent}`, async () => deps.store.usage?.(agent));
 const ofQueue = (deps: Deps, queue: Queue) =>
   kept(deps, deps.bus, streamName(queue), async () => deps.bus.usage?.(queue));
 
 /** How full the store is, by what submits are measured with; undefined where it has no end. */
 export async function storeFill(deps: Deps, agent: string): Promise<Fill | undefined> {
-  const asked = ofStore(deps, agent);
+  return measured(ofStore(deps, agent));
+}
+
+/** How full a queue is, as its submits are measured; undefined where it has no end, or is not there. */
+export async function queueFill(deps: Deps, queue: Queue): Promise<Fill | undefined> {
+  return measured(ofQueue(deps, queue));
+}
+
+async function measured(asked: Kept): Promise<Fill | undefined> {
   const fill = await asked.fill;
   return fill && { ...fill, bytes: fill.bytes + asked.added };
 }

@@ -3,13 +3,20 @@ import type { Millis } from "../task/document.ts";
 import { isFinal, states } from "../task/table.ts";
 import { byteLength } from "../values/json.ts";
 import { type Subject, shownSubject } from "./quotas.ts";
+import { MESSAGE } from "./usage.ts";
 
 interface Counted {
   readonly tasks: number;
   readonly bytes: number;
 }
 
-/** What all owners and agents had when the documents were last counted, as a record of the store has it. */
+/** An agent's lane: by it a count knows the queue. */
+export interface Lane {
+  readonly agent: string;
+  readonly lane: number;
+}
+
+/** What all owners and agents had, in all and by queue, when the documents were last counted, as a record of the store has it. */
 export interface Count {
   /** When it was begun, and how long it took, in milliseconds. */
   readonly at: Millis;
@@ -73,14 +80,17 @@ export async function recount(
   return { count, isNew: true, after: SHORTEST / 1_000 };
 }
 
-export function countedOf({ of }: Count, subject: Subject): Counted {
-  return of[shownSubject(subject)] ?? { tasks: 0, bytes: 0 };
+/** In all, or of one queue. */
+export function countedOf({ of }: Count, subject: Subject, lane?: Lane): Counted {
+  return of[keyOf(subject, lane)] ?? { tasks: 0, bytes: 0 };
 }
+
+const keyOf = (subject: Subject, of?: Lane) =>
+  of ? `queue ${of.agent}/${of.lane} ${shownSubject(subject)}` : shownSubject(subject);
 
 async function sums({ store }: Pick<Deps, "store">, isBounded: boolean): Promise<Count["of"]> {
   const of: Record<string, Counted> = {};
-  const add = (subject: Subject, tasks: number, bytes: number) => {
-    const key = shownSubject(subject);
+  const add = (key: string, tasks: number, bytes: number) => {
     const sum = of[key] ?? { tasks: 0, bytes: 0 };
     of[key] = { tasks: sum.tasks + tasks, bytes: sum.bytes + bytes };
   };
@@ -88,10 +98,16 @@ async function sums({ store }: Pick<Deps, "store">, isBounded: boolean): Promise
   for (let cursor: string | undefined; ; ) {
     const page = await store.list(filter, store.pageSize, cursor);
     for (const task of page.tasks) {
-      const tasks = isFinal(task) ? 0 : 1;
+      const { agent, meta } = task;
+      const isOpen = !isFinal(task);
       const bytes = byteLength(JSON.stringify(task));
-      add({ kind: "agent", name: task.agent }, tasks, bytes);
-      if (task.meta?.owner !== undefined) add({ kind: "owner", name: task.meta.owner }, tasks, bytes);
+      const subjects: Subject[] = [{ kind: "agent", name: agent }];
+      if (meta?.owner !== undefined) subjects.push({ kind: "owner", name: meta.owner });
+      for (const subject of subjects) {
+        add(keyOf(subject), isOpen ? 1 : 0, bytes);
+        // Also of those that wait or are due later: they come back into their queue, each with its input.
+        if (isOpen) add(keyOf(subject, task), 1, byteLength(JSON.stringify(task.input)) + MESSAGE);
+      }
     }
     cursor = page.cursor;
     if (cursor === undefined) return of;

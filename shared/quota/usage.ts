@@ -1,9 +1,9 @@
 import type { Fill } from "../ports/store.ts";
-import { partNames, type Quota, type QuotaPart, quotaParts, type Share } from "../settings/quota.ts";
+import { partNames, type Quota, type QuotaPart, quotaParts } from "../settings/quota.ts";
 import type { Millis } from "../task/document.ts";
 
 /**
- * What an owner or agent has taken, as a record of the store has it. A submit adds to it, and nothing takes away: what is
+ * What an owner or agent has taken, in all or of one queue, as a record of the store has it. A submit adds to it, and nothing takes away: what is
  * over is found by counting anew, when the quota seems used up.
  */
 export interface Usage {
@@ -21,7 +21,7 @@ export interface Usage {
   readonly before: number;
 }
 
-/** A quota with what is a share of the store resolved, and without parts that have no limit. */
+/** A quota with shares resolved, and without parts that have no limit. */
 export type Limits = { readonly [P in QuotaPart]?: number };
 
 /** Why a submit is not taken. */
@@ -33,26 +33,34 @@ export interface Excess {
   readonly after: number;
 }
 
+/** What a message has beside its task's input, about: who submitted it and when, its headers, its seal. */
+export const MESSAGE = 700;
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 /**
- * `fill`: of the store, where it has an end. With all that is in it within the limit, a submit of so many bytes can't go
- * beyond it, whoever's the rest is: then nothing has to be counted.
+ * What holds for all tasks of one together. `fill`: of the store, where it has an end. With all that is in it within the
+ * limit, a submit of so many bytes can't go beyond it, whoever's the rest is: then nothing has to be counted.
  */
-export function limitsOf(quota: Quota, fill: Fill | undefined, adding: number): Limits {
-  const all = partNames.flatMap((part): [QuotaPart, number][] => {
-    const value = quota[part];
-    if (value === undefined || value === null) return [];
-    if (typeof value === "string" && !fill) return [];
-    const limit = typeof value === "string" ? Math.floor(((fill?.limit ?? 0) * shareOf(value)) / 100) : value;
-    const isFar = part === "bytes" && fill !== undefined && fill.bytes + adding <= limit;
-    return isFar ? [] : [[part, limit]];
+export function limitsOf({ queue: _, ...quota }: Quota, fill: Fill | undefined, adding: number): Limits {
+  const all = Object.entries(quota).flatMap(([part, value]): [string, number][] => {
+    const limit = resolved(value, fill);
+    const isFar = part === "bytes" && isWithin(limit, fill, adding);
+    return limit === undefined || isFar ? [] : [[part, limit]];
   });
   return Object.fromEntries(all) as Limits;
 }
 
-const shareOf = (share: Share) => Number(share.slice(0, -1));
+/** A part in bytes; undefined where it has no limit, as a share of what has no end. */
+export function resolved(value: Quota[QuotaPart], fill: Fill | undefined): number | undefined {
+  if (typeof value !== "string") return value ?? undefined;
+  return fill && Math.floor((fill.limit * Number(value.slice(0, -1))) / 100);
+}
+
+/** Whether so many bytes more leave it within the limit, whoever's all that is. */
+export function isWithin(limit: number | undefined, fill: Fill | undefined, adding: number): boolean {
+  return limit !== undefined && fill !== undefined && fill.bytes + adding <= limit;
+}
 
 export function noUsage(of: string): Usage {
   return { of, tasks: 0, bytes: 0, countedAt: 0, addedAt: 0, minute: 0, submits: 0, before: 0 };
@@ -110,11 +118,13 @@ export function excess(
   recountAfter: number,
 ): Excess | undefined {
   const { now } = wanted;
-  const used = { tasks: usage.tasks, bytes: usage.bytes, submits: submitsOf(usage, now), usd: wanted.usd };
-  const added = { tasks: 1, bytes: wanted.bytes, submits: 1, usd: 0 };
+  const { tasks, bytes } = usage;
+  const used = { tasks, bytes, queue: bytes, submits: submitsOf(usage, now), usd: wanted.usd };
+  const added = { tasks: 1, bytes: wanted.bytes, queue: wanted.bytes, submits: 1, usd: 0 };
   const after = {
     tasks: recountAfter,
     bytes: recountAfter,
+    queue: recountAfter,
     submits: Math.max(1, Math.ceil((MINUTE - (now % MINUTE)) / 1_000)),
     usd: Math.ceil((DAY - (now % DAY)) / 1_000),
   };

@@ -60,7 +60,7 @@ export const protocolVariables = {
     meaning:
       "What one owner's tasks may take ([operator.md](operator.md#quotas)). `pawl quota set owner:<name>` says otherwise for one.",
     readBy: ["library"],
-    default: "bytes=50%",
+    default: "bytes=50%,queue=50%",
     read: readQuota,
   },
   PAWL_AGENT_QUOTA: {

@@ -6,6 +6,8 @@ export interface Quota {
   readonly tasks?: number | null;
   /** Of its tasks' documents. As a share ("50%"), of what the store holds at most, where that has an end. */
   readonly bytes?: number | Share | null;
+  /** Of inputs, in each queue: of its tasks that are not over. As a share, of what the queue holds at most. */
+  readonly queue?: number | Share | null;
   /** Tasks taken in a minute. */
   readonly submits?: number | null;
   /** Dollars that its tasks spend in a day. */
@@ -49,6 +51,11 @@ export const quotaParts = {
   bytes: {
     means: "bytes of its tasks' documents",
     form: "a number of bytes such as 64MB or 1GiB, or a share of the store such as 50%",
+    read: bytes,
+  },
+  queue: {
+    means: "bytes of inputs of its tasks that are not over, in one queue",
+    form: "a number of bytes such as 16MB, or a share of the queue such as 25%",
     read: bytes,
   },
   submits: { means: "tasks taken in a minute", form: "a whole number", read: whole },

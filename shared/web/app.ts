@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { addApi } from "./api/api.ts";
 import { authenticator } from "./authenticate.ts";
 import type { Env, WebAgent } from "./context.ts";
+import { GUARDED, isPublic } from "./guarded.ts";
 import { addPages } from "./pages/pages.ts";
 import { problem, problemOf } from "./problem.ts";
 
@@ -23,10 +24,9 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
     const isAllowed = corsOrigin !== undefined && c.req.header("origin") === corsOrigin;
     if (isAllowed && c.req.method === "OPTIONS") c.res = c.body(null, 204);
     else await next();
-    // After the handler, since problems are responses of their own. What a task holds is nobody else's: no cache keeps it,
-    // and no browser takes it for a page.
-    c.header("x-content-type-options", "nosniff");
-    if (!c.res.headers.has("cache-control")) c.header("cache-control", "no-store");
+    // After the handler, which may have said less: an event stream says no-cache, which lets a cache keep it.
+    for (const [name, value] of Object.entries(GUARDED))
+      if (name !== "cache-control" || !isPublic(c.res)) c.header(name, value);
     if (corsOrigin !== undefined) c.header("vary", "origin", { append: true });
     if (!isAllowed) return;
     c.header("access-control-allow-origin", corsOrigin);

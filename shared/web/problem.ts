@@ -1,5 +1,6 @@
 import { type ErrorCode, errorKinds, isPawlError, messageOf, NotNow } from "../errors/errors.ts";
 import type { Log } from "../ports/log.ts";
+import { GUARDED } from "./guarded.ts";
 
 /** An error as RFC 9457 problem details. One that is none of ours is logged, not shown; "kind" shows no more of ours either. */
 export function problemOf(error: unknown, log: Log, shown: "whole" | "kind" = "whole"): Response {
@@ -26,6 +27,7 @@ export function problem(
 ): Response {
   return Response.json(
     { type: "about:blank", status, code, detail },
-    { status, headers: { "content-type": "application/problem+json", ...headers } },
+    // Some are answered where no app sees them: by a platform's own code.
+    { status, headers: { ...GUARDED, "content-type": "application/problem+json", ...headers } },
   );
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { listAudit } from "../../shared/audit/read.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { readQuotas } from "../../shared/quota/quotas.ts";
 import { pawl } from "../support/servers/runners.ts";
@@ -24,7 +25,7 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     0,
     {
       of: "owner:ann",
-      quota: { tasks: 2, bytes: null },
+      quota: { tasks: 2, bytes: null, queue: "50%" },
       used: { tasks: 0, bytes: 0, submits: 0, usd: 0 },
     },
   ]);
@@ -40,8 +41,8 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     run("set", "owner:ann"),
   ]);
   expect(list.code).toBe(0);
-  expect(list.text).toMatch(/others: owners bytes=50%, agents none/);
-  expect(list.text).toMatch(/owner:ann +2 of 2 +- +- +-/);
+  expect(list.text).toMatch(/others: owners bytes=50%,queue=50%, agents none/);
+  expect(list.text).toMatch(/owner:ann +2 of 2 +- +50% of each +- +-/);
   expect([wrongPart.code, wrongPart.text]).toEqual([2, expect.stringMatching(/usd is "lots"; it should be/)]);
   expect([nobody.code, nobody.text]).toEqual([
     2,
@@ -53,4 +54,11 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
     text: expect.stringMatching(/bytes=50%/),
   });
   expect(await readQuotas(deps.store)).toEqual({});
+  const { entries } = await listAudit(deps, {}, 10);
+  expect(entries.map(({ op, outcome, actor, detail }) => [op, outcome, actor.via, detail])).toEqual([
+    ["quota clear", "done", "cli", "owner:ann"],
+    ["quota clear", "asked", "cli", "owner:ann"],
+    ["quota set", "done", "cli", "owner:ann tasks=2,bytes=none"],
+    ["quota set", "asked", "cli", "owner:ann tasks=2,bytes=none"],
+  ]);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { submit } from "../../shared/dispatch/submit.ts";
+import { LIST, type Listed, textName } from "../../shared/reconcile/books/reports.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
@@ -79,4 +80,23 @@ test("pawl reconcile explains, pawl report shows, and both say by their exit cod
     expect((await run(...wrong)).code, wrong.join(" ")).toBe(2);
   for (const command of ["reconcile", "report", "demo"])
     expect((await run(command, "--help")).text).toMatch(/Example:/);
+});
+
+test("what a terminal would obey is shown in a report too, and means the same as JSON", async () => {
+  await using nats = await testNats();
+  const w = world(nats, "nats-kv");
+  await using deps = await wired(w.config);
+  const hostile = "task \u009b2J\u202e\u200b\u{e0041} of a stranger";
+  const about = { name: "2026-W46", from: 0, to: 1, verdict: "v", ok: true, stamp: "s", figures: {} };
+  const listed = about as unknown as Listed;
+  const stored = { name: about.name, findings: [hostile] };
+  await deps.store.putText(textName(listed, "json"), JSON.stringify(stored, undefined, 2));
+  await deps.store.putText(textName(listed, "md"), `# Report\n${hostile}`);
+  await deps.store.putRecord(LIST, JSON.stringify({ reports: [listed], marks: {} }));
+  for (const form of [["--json"], ["--format", "json"], ["--format", "md"]]) {
+    const command = pawl(w, ["report", ...form]);
+    expect(await command.exited).toBe(0);
+    expect(command.text(), form.join(" ")).toMatch(/^[ -~\n]+$/);
+    if (form.at(-1) !== "md") expect(JSON.parse(command.text())).toEqual(stored);
+  }
 });

@@ -1,83 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { messageOf } from "../../shared/errors/errors.ts";
-import { storeMeter } from "../../shared/meter/meter.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
-import type { Fill, TaskStore } from "../../shared/ports/store.ts";
 import { admit } from "../../shared/quota/admit.ts";
 import { type Subject, setQuota } from "../../shared/quota/quotas.ts";
 import type { Quota } from "../../shared/settings/quota.ts";
-import { makeSettings, type Settings } from "../../shared/settings/settings.ts";
-import { submitted } from "../../shared/task/create.ts";
-import type { Completed } from "../../shared/task/document.ts";
-import { memoryStore } from "../../shared/testing/memory-store.ts";
+import { admitting as stage } from "../support/admitting.ts";
 
-const queue = { namespace: "pawl", agent: "echo", lane: 0, generation: 1 };
 const ann: Subject = { kind: "owner", name: "ann" };
-
-/** Any number of instances of the API over one store, on one clock that the test moves. */
-function stage(given: Partial<Settings> = {}, fill: () => Fill | undefined = () => undefined) {
-  let now = Date.UTC(2026, 10, 18, 12);
-  const calls = { list: 0, records: 0 };
-  const store: TaskStore = memoryStore();
-  const counted: TaskStore = {
-    ...store,
-    usage: async () => fill(),
-    list: async (...asked) => {
-      calls.list++;
-      return store.list(...asked);
-    },
-    putRecord: async (...asked) => {
-      calls.records++;
-      return store.putRecord(...asked);
-    },
-  };
-  const pass = (ms: number) => {
-    now += ms;
-  };
-  const clock = { now: () => now, monotonic: () => now, sleep: async (ms: number) => pass(ms) };
-  const instance = () =>
-    ({
-      store: { ...counted },
-      bus: {},
-      clock,
-      log: () => {},
-      meter: storeMeter(store, () => {}),
-      settings: makeSettings(given),
-    }) as unknown as Deps;
-  let ids = 0;
-  const wanted = (more: object = {}) => ({
-    id: `t${ids++}`,
-    agent: "echo",
-    owner: "ann" as string | undefined,
-    queue,
-    bytes: 100,
-    isChild: false,
-    ...more,
-  });
-  /** As `submit` does: asks, then stores. */
-  const submit = async (deps: Deps, more: object = {}): Promise<string> => {
-    const one = wanted(more);
-    try {
-      await admit(deps, one);
-    } catch (error) {
-      return messageOf(error);
-    }
-    const { id, agent, owner } = one;
-    const input = { text: "x".repeat(one.bytes) };
-    const meta = owner === undefined ? {} : { meta: { owner } };
-    const envelope = { id, agent, lane: 0, ...meta, input, inputHash: "", at: now, stamp: id, by: "test" };
-    await store.create(submitted(envelope, "q"));
-    return "taken";
-  };
-  const end = async (id: string) => {
-    const found = await store.get(id);
-    if (!found) throw new Error(`no task ${id}`);
-    const { queue: _, ...task } = found.task as typeof found.task & { queue: string };
-    const over = { ...task, state: "completed", result: null, expiresAt: now } as unknown as Completed;
-    await store.replace(over, found.revision);
-  };
-  return { store, instance, submit, wanted, end, pass, calls, now: () => now };
-}
 
 const quota = (ownerQuota: Quota) => ({ ownerQuota });
 

@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 describe("a quota as text", () => {
   test.each<[string, Quota]>([
     ["tasks=1000,bytes=64MB,submits=600,usd=2.50", { tasks: 1000, bytes: 64e6, submits: 600, usd: 2.5 }],
-    ["bytes=50%", { bytes: "50%" }],
+    ["bytes=50%,queue=16MB", { bytes: "50%", queue: 16e6 }],
     ["bytes=1GiB, tasks=none", { bytes: 1024 ** 3, tasks: null }],
     ["tasks=0", { tasks: 0 }],
     ["none", {}],

@@ -52,6 +52,7 @@ test("without a cookie every page leads to the login, and all of it is guarded b
   for (const path of assets) {
     const asset = await s.request(path);
     expect(asset.status).toBe(200);
+    expect(asset.headers.get("cache-control")).toBe("public, max-age=86400");
     expect(asset.headers.get("content-type")).toMatch(
       /^(text\/(css|javascript)|image\/svg\+xml); charset=utf-8$/,
     );

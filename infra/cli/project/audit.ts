@@ -28,7 +28,9 @@ const PAGE = 500;
 export function addAudit(program: Command, config: () => Config): void {
   program
     .command("audit")
-    .description("who did what: cancels, redrives, signals, approvals, resolutions, tokens; the newest first")
+    .description(
+      "who did what: cancels, redrives, signals, approvals, resolutions, tokens, quotas; the newest first",
+    )
     .option("--since <when>", "from then on: 2026-11-16, 2026-11-16T06:00Z, or 7d ago")
     .option("--until <when>", "up to then")
     .option("--actor <who>", "by this owner, caller or token's id")

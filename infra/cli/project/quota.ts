@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
+import { setQuota } from "../../../shared/audit/operations.ts";
 import { readSpent } from "../../../shared/meter/spent.ts";
 import { usageOf } from "../../../shared/quota/admit.ts";
 import {
@@ -8,7 +9,6 @@ import {
   readQuotas,
   readSubject,
   type Subject,
-  setQuota,
   shownSubject,
 } from "../../../shared/quota/quotas.ts";
 import {
@@ -19,6 +19,7 @@ import {
   readPart,
   showQuota,
 } from "../../../shared/settings/quota.ts";
+import { commandActor } from "../actor.ts";
 import { columns } from "../columns.ts";
 import { logger, say, sayJson } from "../output.ts";
 
@@ -28,7 +29,8 @@ const WHOSE = "owner:<name> or agent:<name>";
 interface Shown {
   readonly of: string;
   readonly quota: Quota;
-  readonly used: { readonly [P in QuotaPart]: number };
+  /** Not of a queue: an owner has a share of each. */
+  readonly used: { readonly [P in Exclude<QuotaPart, "queue">]: number };
 }
 
 export function addQuota(program: Command, config: () => Config): void {
@@ -52,7 +54,8 @@ export function addQuota(program: Command, config: () => Config): void {
         command.error(`Say what to limit: ${partNames.map((name) => `--${name}`).join(", ")}`);
       const quota = Object.fromEntries(given.map((name) => [name, readPart(name, options[name] as string)]));
       await using deps = await wire(config(), logger(options.json ?? false));
-      tell(options.json, await shownOf(deps, subject, await setQuota(deps.store, subject, quota)));
+      const all = await setQuota({ ...deps, actor: commandActor() }, subject, quota);
+      tell(options.json, await shownOf(deps, subject, all));
     });
 
   quotas
@@ -64,7 +67,8 @@ export function addQuota(program: Command, config: () => Config): void {
     .action(async (text: string, { json }: { json?: boolean }) => {
       const subject = readSubject(text);
       await using deps = await wire(config(), logger(json ?? false));
-      tell(json, await shownOf(deps, subject, await setQuota(deps.store, subject, undefined)));
+      const all = await setQuota({ ...deps, actor: commandActor() }, subject, undefined);
+      tell(json, await shownOf(deps, subject, all));
     });
 
   quotas
@@ -111,6 +115,7 @@ function table(all: readonly Shown[]): readonly string[] {
       of,
       ...partNames.map((name) => {
         const limit = quota[name];
+        if (name === "queue") return limit === undefined || limit === null ? "-" : `${limit} of each`;
         const is = name === "usd" ? used.usd.toFixed(2) : String(Math.ceil(used[name]));
         return limit === undefined || limit === null ? "-" : `${is} of ${limit}`;
       }),

@@ -12,7 +12,7 @@ import {
   listReports,
   readReport,
 } from "../../../shared/reconcile/books/reports.ts";
-import { logger, printable, say, sayJson } from "../output.ts";
+import { logger, printableLines, say, sayJson } from "../output.ts";
 
 interface Options {
   readonly week?: string;
@@ -46,13 +46,10 @@ export function addReport(program: Command, config: () => Config): void {
         }
         return;
       }
-      const { text, listed } = await readReport(
-        deps.store,
-        open ? "html" : json ? "json" : format,
-        week ?? month,
-      );
-      // Markdown is for terminals too; the other forms have rules of their own for what they must not contain.
-      const shown = format === "md" && !json ? text.split("\n").map(printable).join("\n") : text;
+      const form = open ? "html" : json ? "json" : format;
+      const { text, listed } = await readReport(deps.store, form, week ?? month);
+      // Markdown and JSON are for terminals too; HTML has rules of its own for what it must not contain.
+      const shown = form === "html" ? text : printableLines(text);
       if (!open) return void process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`);
       const file = join(await mkdtemp(join(tmpdir(), "pawl-report-")), `${listed.name}.html`);
       await writeFile(file, text);

@@ -3,6 +3,7 @@ import { isPawlError, messageOf } from "../../errors/errors.ts";
 import type { Deps } from "../../ports/deps.ts";
 import type { Fill } from "../../ports/store.ts";
 import { isNearlyFull, refusing, storeFill } from "../../quota/pressure.ts";
+import { mayUse } from "../authorize.ts";
 import type { Request, WebAgent } from "../context.ts";
 import { problem } from "../problem.ts";
 
@@ -20,7 +21,7 @@ interface Health {
   readonly at: number;
   /** What is wrong: for everyone, and for who has a token. */
   readonly wrong?: {
-    readonly code: "unhealthy" | "store_full";
+    readonly code: "unhealthy" | "store_full" | "queue_full";
     readonly told: string;
     readonly detail: string;
   };
@@ -40,16 +41,23 @@ interface Checks {
 /** One for each app, by its list of agents. */
 const all = new WeakMap<readonly WebAgent[], Checks>();
 
-/** Whether NATS and the store answer and take writes, and submits are taken. Where they are is not for everyone. */
+/**
+ * Whether NATS and the store answer and take writes, and submits are taken. Where they are is not for everyone, nor which
+ * agent's submits are refused while others' are taken.
+ */
 export async function health(
   c: Request,
   { agents }: { readonly agents: readonly WebAgent[] },
 ): Promise<Response> {
   const { wrong, store, refusing: agentsRefused = [] } = await current(c, agents);
-  const isKnown = c.get("token") !== undefined;
-  const full = agentsRefused.length > 0 && { refusing: agentsRefused };
-  if (!wrong) return c.json({ ok: true, ...(isKnown && { ...(store && { store }), ...full }) });
-  return problem(wrong.code, isKnown ? wrong.detail : wrong.told);
+  const token = c.get("token");
+  if (wrong) return problem(wrong.code, token ? wrong.detail : wrong.told);
+  const mine = token ? agentsRefused.filter((name) => mayUse(token, name)) : [];
+  return c.json({
+    ok: true,
+    ...(token && store && { store }),
+    ...(mine.length > 0 && { refusing: mine }),
+  });
 }
 
 /**
@@ -80,14 +88,24 @@ async function check(c: Request, agents: readonly WebAgent[], checks: Checks): P
   try {
     const deps = await c.env.open();
     await probe(deps, checks);
-    const [store, refused] = await Promise.all([fullest(deps, agents), fullQueues(deps, agents)]);
+    const [store, queues] = await Promise.all([fullest(deps, agents), queuesOf(deps, agents)]);
     const at = Date.now();
+    const told = "submits are refused, or soon will be; what was accepted goes on";
     // Said as soon as the largest task would be refused.
-    if (!store || !isNearlyFull(store, deps.settings.inputLimit))
-      return { at, ...(store && { store }), refusing: refused };
-    const detail = `${deps.store.name} has ${refusing(store)}`;
-    const told = "The store is nearly full: submits are refused, or soon will be; what was accepted goes on";
-    return { at, store, wrong: { code: "store_full", told, detail } };
+    const isFull = (fill: Fill | undefined) =>
+      fill !== undefined && isNearlyFull(fill, deps.settings.inputLimit);
+    if (store && isFull(store)) {
+      const detail = `${deps.store.name} has ${refusing(store)}`;
+      return { at, store, wrong: { code: "store_full", told: `The store is nearly full: ${told}`, detail } };
+    }
+    const full = queues.filter(({ fill }) => isFull(fill));
+    const names = [...new Set(full.map(({ name }) => name))];
+    // One agent's trouble is not the others'; but where no queue takes a submit, not all is well.
+    if (full.length > 0 && full.length === queues.length) {
+      const all = `All queues are nearly full: ${told}`;
+      return { at, wrong: { code: "queue_full", told: all, detail: `${all} (${names.join(", ")})` } };
+    }
+    return { at, ...(store && { store }), refusing: names };
   } catch (error) {
     const detail = messageOf(error);
     c.env.log("error", "health.failed", { reason: detail });
@@ -105,16 +123,12 @@ async function probe({ store }: Deps, checks: Checks): Promise<void> {
   checks.wroteAt = now;
 }
 
-/** Asks JetStream for the queues of all agents, which fails where it is away or off. */
-async function fullQueues(deps: Deps, agents: readonly WebAgent[]): Promise<string[]> {
+/** Asks JetStream how full the queues of all agents are, which fails where it is away or off. */
+async function queuesOf(deps: Deps, agents: readonly WebAgent[]) {
   const queues = agents.flatMap(({ name, lanes }) =>
     Array.from({ length: lanes }, (_, lane) => ({ name, queue: queueOf(deps, { agent: name, lane }) })),
   );
-  const fills = queues.map(async ({ name, queue }) => ({ name, fill: await deps.bus.usage?.(queue) }));
-  const full = (await Promise.all(fills)).filter(
-    ({ fill }) => fill && isNearlyFull(fill, deps.settings.inputLimit),
-  );
-  return [...new Set(full.map(({ name }) => name))];
+  return Promise.all(queues.map(async ({ name, queue }) => ({ name, fill: await deps.bus.usage?.(queue) })));
 }
 
 async function fullest(deps: Deps, agents: readonly WebAgent[]): Promise<Fill | undefined> {

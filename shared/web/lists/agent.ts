@@ -10,11 +10,13 @@ import { mayUse, seesAll } from "../authorize.ts";
 import type { Env, WebAgent } from "../context.ts";
 import { renderError, renderPage } from "../frame/layout.ts";
 import { cell, type Html, heads, number, OWN_DOLLARS, part, table, time } from "../frame/text.ts";
+import { costOfLook } from "../rate-limit.ts";
 import { type Activity, activityOf, SPANS, type SpanName } from "./activity.ts";
 import { cached } from "./cache.ts";
 
-/** Tasks that are looked at for one page. */
+/** Tasks that are shown on one page; and documents that are looked at for them, where most are another's. */
 const MOST = 1_000;
+const MOST_LOOKED = 2_000;
 
 interface Looked {
   readonly activity: Activity;
@@ -57,7 +59,7 @@ export function addAgentPage(ui: Hono<Env>, agents: readonly WebAgent[]): void {
       tile("submit to completion, p50", activity.p50 === undefined ? "–" : sayDuration(activity.p50)),
       tile("own dollars of those that ended", dollars(activity.usd)),
     ]}</ul>
-${seenFrom !== undefined && html`<p class="note">Of the newest ${number(MOST)} tasks: those that changed since ${time(seenFrom)}.</p>`}
+${seenFrom !== undefined && html`<p class="note">There is more than is looked at for a page: only tasks that changed since ${time(seenFrom)} are shown.</p>`}
 ${part("time", `Over ${SPANS[span].title}, in UTC`, html`<ul class="charts">${FIGURES.map((one) => html`<li><span>${one.label}</span>${raw(chart(activity.parts, one))}</li>`)}</ul>`)}
 <p class="note">${OWN_DOLLARS}</p>
 ${activity.reasons.length > 0 && reasons(name, activity)}
@@ -67,17 +69,28 @@ ${!seesAll(token) && html`<p class="note">Tasks are those of ${token.owner}; que
   });
 }
 
-async function look({ deps, token }: Env["Variables"], agent: string, span: SpanName): Promise<Looked> {
+/** Charged as a list of the API's is, to whoever finds no answer in the cache. */
+async function look(
+  { deps, token, charge }: Env["Variables"],
+  agent: string,
+  span: SpanName,
+): Promise<Looked> {
   const filter = filterOf(token, { agent }) ?? { agent };
   const now = deps.clock.now();
   const since = now - SPANS[span].length - 3_600_000;
   const tasks: Task[] = [];
   let cursor: string | undefined;
+  let looked = 0;
   do {
     const page = await deps.store.list(filter, MOST - tasks.length, cursor);
+    const cost = page.looked ?? page.tasks.length;
+    charge(costOfLook(cost), "owed");
+    looked += Math.max(1, cost);
     tasks.push(...page.tasks);
     ({ cursor } = page);
-  } while (cursor !== undefined && tasks.length < MOST && (tasks.at(-1)?.updatedAt ?? now) >= since);
+    const isFarEnough = (tasks.at(-1)?.updatedAt ?? now) < since;
+    if (isFarEnough || tasks.length >= MOST) break;
+  } while (cursor !== undefined && looked < MOST_LOOKED);
   const oldest = tasks.at(-1)?.updatedAt ?? now;
   const isCut = cursor !== undefined && oldest > since;
   return {

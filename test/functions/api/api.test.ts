@@ -97,7 +97,11 @@ describe.each(stores)("$kind", ({ kind, here }) => {
 test("no answer is kept by a cache, or taken for a page", async () => {
   await using s = await apiStage(nats, "nats-kv");
   const token = await s.token("ann");
+  await s.submit({}, { id: "t", meta: { owner: "ann" } });
+  await s.drain();
   const paths = ["/v1/tasks", "/v1/tasks/none", "/v1/openapi.json", "/nowhere", "/health", "/ui/login"];
+  // Of a task that is over the stream ends at once.
+  paths.push("/v1/tasks/t/events");
   for (const [path, given] of [
     ...paths.map((one) => [one, token] as const),
     ["/v1/tasks", "wrong"] as const,

@@ -192,6 +192,32 @@ describe("/health", () => {
     expect((await submit("tested")).status).toBe(201);
   });
 
+  test("where no agent's queue takes a submit it says so to everyone; whose they are, to who has a token", async () => {
+    await using s = await webStage(nats);
+    const usage = async () => ({ bytes: 81, limit: 100 });
+    const open = async () => ({ ...s.deps, bus: { ...s.deps.bus, usage } });
+    const [told, known] = [
+      await s.ask("/health", { env: { open } }),
+      await s.ask("/health", { token: await s.token("ann"), env: { open } }),
+    ];
+    for (const one of [told, known]) expect(one).toMatchObject({ status: 503, json: { code: "queue_full" } });
+    expect(told.text).not.toMatch(/tested|other/);
+    expect(known.json?.detail).toMatch(/All queues are nearly full: .* \(tested, other\)/);
+  });
+
+  test("a token for some agents is told nothing of others' queues", async () => {
+    await using s = await webStage(nats);
+    const token = await s.token("ann", ["submit"], ["tested"]);
+    const usage = async ({ agent }: { agent: string }) => ({
+      bytes: agent === "other" ? 1e9 : 0,
+      limit: 1e9,
+    });
+    const open = async () => ({ ...s.deps, bus: { ...s.deps.bus, usage } });
+    const { json } = await s.ask("/health", { token, env: { open } });
+    expect(json).toMatchObject({ ok: true });
+    expect(json).not.toHaveProperty("refusing");
+  });
+
   test("with a token it says how full the store is; with a wrong one, nothing", async () => {
     await using s = await webStage(nats);
     const token = await s.token("ann");

@@ -28,6 +28,11 @@ function sent({ url }: Deployed, request: string): Promise<string> {
 }
 
 const head = (line: string, ...more: string[]) => [line, ...more, "connection: close", "", ""].join("\r\n");
+/** Whoever of ours has answered: the app, or what stands before it. */
+const guarded = (answer: string) => {
+  expect(answer).toMatch(/^x-content-type-options: nosniff\r$/im);
+  expect(answer).toMatch(/^cache-control: no-store\r$/im);
+};
 const get = (path: string, host = "x") => head(`GET ${path} HTTP/1.1`, `host: ${host}`);
 const posted = (body: string, type = "application/json") =>
   `${head("POST /v1/tasks HTTP/1.1", "host: x", `content-type: ${type}`, `content-length: ${body.length}`)}${body}`;
@@ -65,6 +70,7 @@ test.each(TARGETS)(
       const answer = await sent(api, request);
       const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
       expect([status >= 400, status < 500], `${what}: ${answer}`).toEqual([true, true]);
+      if (answer.includes("application/problem+json")) guarded(answer);
       expect(answer, what).not.toMatch(/node_modules|\bat .*:\d+:\d+|crash|127\.0\.0\.1:\d/i);
     }
     expect(await sent(api, get("/health"))).toMatch(/^HTTP\/1\.1 200/);
@@ -101,10 +107,21 @@ test("Cloud Run: a body that would fill the memory is refused before anyone read
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
       body: body as string,
     });
-  expect((await send(bomb, { "content-encoding": "gzip" })).status).toBe(415);
-  expect((await send(" ".repeat(3_000_000))).status).toBe(413);
+  for (const [answer, status] of [
+    [await send(bomb, { "content-encoding": "gzip" }), 415],
+    [await send(" ".repeat(3_000_000)), 413],
+  ] as const) {
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+  }
   const chunked = head("POST /run HTTP/1.1", "host: x", "transfer-encoding: chunked");
-  expect(await sent(api, `${chunked}0\r\n\r\n`)).toMatch(/ 411 /);
+  const unsized = await sent(api, `${chunked}0\r\n\r\n`);
+  expect(unsized).toMatch(/ 411 /);
+  guarded(unsized);
+  const traced = await sent(api, head("TRACE /v1/tasks HTTP/1.1", "host: x"));
+  expect(traced).toMatch(/ 404 [\s\S]*There is no TRACE here/);
+  guarded(traced);
   // What is small enough is ours to answer, whatever it says it is.
   for (const [body, status] of [
     ["{oops", 422],
