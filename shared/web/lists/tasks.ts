@@ -2,10 +2,8 @@ import type { Hono } from "hono";
 import { html } from "hono/html";
 import type { Millis, State, Task } from "../../task/document.ts";
 import { isTaskId } from "../../task/names.ts";
-import { questionOf } from "../../task/signals.ts";
 import { isFinal, states } from "../../task/table.ts";
 import { dollars } from "../../values/dollars.ts";
-import { queries } from "../api/schemas.ts";
 import { isFound } from "../api/search.ts";
 import { listTasks } from "../api/tasks.ts";
 import { hasScope, maySee, mayUse, seesAll } from "../authorize.ts";
@@ -26,50 +24,20 @@ import {
   taskPath,
   time,
 } from "../frame/text.ts";
-import { validate } from "../validate.ts";
+import { type Asked, askedIn, type List, lists } from "./asked.ts";
 import { bulkButtons, FORM } from "./bulk.ts";
+import { boxOf } from "./verbs.ts";
 
 const PAGE = 50;
 
-interface List {
-  readonly path: string;
-  readonly title: string;
-  readonly only?: State;
-}
-
-/** What was asked for, in words of the address. */
-interface Asked {
-  readonly q?: string;
-  readonly agent?: string;
-  readonly state?: State;
-  readonly owner?: string;
-  readonly error?: string;
-  readonly label?: string;
-  readonly cursor?: string;
-}
-
 /** Lists of tasks, the last changed first: by agent, state, owner, label and error, and by a part of their id. */
 export function addTaskLists(ui: Hono<Env>, agents: readonly WebAgent[]): void {
-  for (const list of [
-    { path: "/tasks", title: "Tasks" },
-    { path: "/dead-letters", title: "Dead letters", only: "failed" },
-  ] as const satisfies readonly List[])
+  for (const list of lists)
     ui.get(list.path, async (c) => {
-      const asked = askedIn(c, list);
+      const asked = askedIn(c.req.query(), list);
       if (await isSeen(c, asked.q)) return c.redirect(taskPath(asked.q as string), 303);
       return renderList(c, list, asked, agents);
     });
-}
-
-function askedIn(c: Request, { only }: List): Asked {
-  // A form sends its empty fields too.
-  const { q, ...given } = Object.fromEntries(
-    Object.entries(c.req.query())
-      .map(([name, value]) => [name, value.trim()] as const)
-      .filter(([, value]) => value !== ""),
-  );
-  const query = validate(only ? queries.deadLetters : queries.list, given, "The address") as Asked;
-  return { ...query, ...(only && { state: only }), ...(q !== undefined && { q: q.slice(0, 200) }) };
 }
 
 /** A whole id leads to its task at once. */
@@ -110,7 +78,7 @@ ${
   rows.length > 0
     ? html`${table("tasks", title, heads(mayAct ? `|${columns}` : columns), rows)}
 <p class="note">${OWN_DOLLARS}</p>
-${mayAct && bulkButtons(only === "failed", await formKey(sessionToken(c) ?? ""), at(cursor))}`
+${mayAct && bulkButtons({ tasks: page.tasks, isFailed: only === "failed", key: await formKey(sessionToken(c) ?? ""), back: at(cursor) })}`
     : html`<p class="empty">${page.cursor ? "None among the tasks read so far. Older ones may match." : "None."}</p>`
 }
 <p class="paging">${cursor && html`<a href="${at()}">Newest</a>`}
@@ -130,7 +98,7 @@ function row(task: Task, now: Millis, isFailed: boolean, mayAct: boolean): Html 
   const labels = Object.entries(task.meta?.labels ?? {}).slice(0, 3);
   return html`<tr id="t-${id}">${
     mayAct &&
-    html`<td class="pick">${!isOver && html`<input type="checkbox" form="${FORM}" name="task" value="${id} ${questionOf(task)}" aria-label="Choose ${id}">`}</td>`
+    html`<td class="pick">${!isOver && html`<input type="checkbox" form="${FORM}" name="task" value="${boxOf(task)}" aria-label="Choose ${id}">`}</td>`
   }<th scope="row"><a href="${taskPath(id)}"><code>${id}</code></a>${labels.map(([name, value]) => html` <span class="label note">${line(`${name}=${value}`, 40)}</span>`)}</th>
 ${isFailed ? html`<td class="wrap">${reason}</td>` : html`<td>${badge(state)}</td>`}<td><a href="/ui/agents/${encodeURIComponent(agent)}">${agent}</a></td>
 <td>${time(updatedAt)} <span class="note">${ago(updatedAt, now)}</span></td>
