@@ -38,7 +38,5 @@ export interface Bench {
   readonly floor: string;
   /** As docs and tables say it; what is judged is in its figures. */
   readonly required: string;
-  /** Not without `--peers`. */
-  readonly needsPeers?: boolean;
   run(stage: Stage): Promise<readonly Figure[]>;
 }

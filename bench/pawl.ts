@@ -7,8 +7,8 @@ import { submit } from "../shared/dispatch/submit.ts";
 import type { Bus, Delivery } from "../shared/ports/bus.ts";
 import { serve } from "../shared/runner/serve.ts";
 import { laneOf } from "../shared/task/names.ts";
-import { each, rate } from "./rounds.ts";
-import type { Work } from "./systems.ts";
+import { each, stopwatch } from "./rounds.ts";
+import { type Done, done, type Work } from "./systems.ts";
 
 export const AGENT = "noop";
 
@@ -65,17 +65,19 @@ export function tellingAcks(bus: Bus, acked: () => void, pulled: () => void = ()
   };
 }
 
-/** Drains what is queued as a runner that runs for ever does: how long that took, from its first pull to the last ack. */
-export async function drain(deps: Wired, agent: Agent, tasks: number, name = AGENT): Promise<number> {
+/** Drains what is queued as a runner that runs for ever does, from its first pull to the last ack. */
+export async function drain(deps: Wired, agent: Agent, tasks: number, name = AGENT): Promise<Done> {
   const stop = new AbortController();
-  const all = Promise.withResolvers<number>();
-  let begun: number | undefined;
+  const all = Promise.withResolvers<Done>();
+  let took = stopwatch();
+  let isBegun = false;
   let left = tasks;
   const pulled = () => {
-    begun ??= performance.now();
+    if (!isBegun) took = stopwatch();
+    isBegun = true;
   };
   const acked = () => {
-    if (--left === 0) all.resolve(performance.now());
+    if (--left === 0) all.resolve(done(tasks, took()));
   };
   const bus = tellingAcks(deps.bus, acked, pulled);
   const served = serve({ ...deps, bus }, { name, agent, mode: "forever", stop: stop.signal });
@@ -84,11 +86,11 @@ export async function drain(deps: Wired, agent: Agent, tasks: number, name = AGE
   stop.abort();
   await served;
   ended.catch(() => {});
-  return over - (begun ?? over);
+  return over;
 }
 
-export async function pawlRate({ tasks, lanes, steps }: Work): Promise<number> {
+export async function pawlWork({ tasks, lanes, steps }: Work): Promise<Done> {
   await using deps = await openPawl();
   await enqueue(deps, tasks, lanes);
-  return rate(tasks, await drain(deps, noop(lanes, steps), tasks));
+  return await drain(deps, noop(lanes, steps), tasks);
 }

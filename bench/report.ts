@@ -5,6 +5,8 @@ import type { Row, Spread } from "./spread.ts";
 export interface NotRun {
   readonly bench: string;
   readonly why: string;
+  /** It could have been run, and went wrong. */
+  readonly isFailure: boolean;
 }
 
 export interface Result {
@@ -14,7 +16,9 @@ export interface Result {
   readonly notRun: readonly NotRun[];
 }
 
-export const isMissed = ({ rows }: Result) => rows.some(({ isHeld }) => isHeld === false);
+/** Whether anything is not as it must be. */
+export const isMissed = ({ rows, notRun }: Result) =>
+  rows.some(({ isHeld }) => isHeld === false) || notRun.some(({ isFailure }) => isFailure);
 
 const HEAD = ["bench", "", "Pawl", "against", "", "ratio", "must be", ""] as const;
 
@@ -40,10 +44,13 @@ function cellsOf({ bench, what, unit, pawl, against, ratio, required = "", isHel
   return [bench, what, range(pawl, unit), ...other, ratio ? ratioOf(ratio) : "", required, verdict];
 }
 
+const notRunOf = ({ bench, why, isFailure }: NotRun) =>
+  `${bench}: ${isFailure ? "FAILED" : "not run"}. ${why}`;
+
 function settingOf({ machine, rounds }: Result): string {
   const { date, processor, cores, memoryGb, load, versions } = machine;
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return `${date} UTC, ${cores} cores (${processor}), ${memoryGb} GB, load ${load} before; ${rounds} interleaved rounds; ${named.join(", ")}`;
+  return `${date} UTC, ${cores} cores (${processor}), ${memoryGb} GB, load ${load.before} before and ${load.after} after; ${rounds} interleaved rounds; ${named.join(", ")}`;
 }
 
 export function asText(result: Result): string[] {
@@ -55,12 +62,7 @@ export function asText(result: Result): string[] {
       .join("  ")
       .trimEnd(),
   );
-  return [
-    settingOf(result),
-    "",
-    ...lines,
-    ...result.notRun.map(({ bench, why }) => `${bench}: not run. ${why}`),
-  ];
+  return [settingOf(result), "", ...lines, ...result.notRun.map(notRunOf)];
 }
 
 /** `chart`: the file beside it. */
@@ -81,7 +83,7 @@ export function asMarkdown(result: Result, chart: string): string {
     `|${HEAD.map(() => " --- ").join("|")}|`,
     ...result.rows.map((one) => row(cellsOf(one))),
     "",
-    ...result.notRun.map(({ bench, why }) => `- ${bench}: not run. ${why}`),
+    ...result.notRun.map((one) => `- ${notRunOf(one)}`),
     ...(result.notRun.length > 0 ? [""] : []),
   ].join("\n");
 }

@@ -42,6 +42,15 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begun;
 }
 
+/** Begun now: how long until it is asked, in milliseconds, by the clock and by this process's use of the processors. */
+export function stopwatch(): () => { readonly ms: number; readonly cpu: number } {
+  const [begun, before] = [performance.now(), process.cpuUsage()];
+  return () => {
+    const { user, system } = process.cpuUsage(before);
+    return { ms: performance.now() - begun, cpu: (user + system) / 1_000 };
+  };
+}
+
 /** So many in a second. */
 export const rate = (count: number, ms: number) => (1_000 * count) / ms;
 

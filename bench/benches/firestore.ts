@@ -68,7 +68,7 @@ async function pawlRate({ store }: Client, host: string, tasks: number): Promise
   const where = { GOOGLE_CLOUD_PROJECT: PROJECT, FIRESTORE_EMULATOR_HOST: host };
   await using deps = await openPawl({ PAWL_STORE: store, PAWL_NAMESPACE: namespace, ...where });
   await enqueue(deps, tasks);
-  return rate(tasks, await drain(deps, noop(), tasks));
+  return (await drain(deps, noop(), tasks)).rate;
 }
 
 function firestore(by: keyof typeof clients): Bench {

@@ -1,11 +1,7 @@
-import type { Bench, Figure, Limit, Stage } from "../bench.ts";
-import { bareRate } from "../floors/bare.ts";
-import { pawlRate } from "../pawl.ts";
-import { openPeers, type PeerName } from "../peers/peers.ts";
-import { interleaved } from "../rounds.ts";
-import type { Work } from "../systems.ts";
+import type { Bench, Figure, Limit } from "../bench.ts";
+import type { PeerName } from "../peers/peers.ts";
+import { beside } from "./beside.ts";
 
-/** So many tasks a second that a peer needs about as long as Pawl for its share of them. */
 const TASKS = { 1: 1_000, 16: 3_000 } as const;
 
 const REQUIRED: Partial<Record<PeerName, Limit>> = {
@@ -15,40 +11,25 @@ const REQUIRED: Partial<Record<PeerName, Limit>> = {
 };
 
 function noop(lanes: 1 | 16, least: number): Bench {
-  const at = `${lanes} ${lanes === 1 ? "lane" : "lanes"}`;
-  const run = async (stage: Stage): Promise<Figure[]> => {
-    const work: Work = { tasks: stage.size(TASKS[lanes], 32), lanes, steps: 0 };
-    await using peers = await openPeers(stage);
-    const measured = await interleaved(stage, {
-      bare: () => bareRate(work),
-      pawl: () => pawlRate(work),
-      ...Object.fromEntries(
-        peers.open.map(({ name, peer, share }) => [
-          name,
-          () => peer.rate({ ...work, tasks: Math.max(32, Math.round(work.tasks * share)) }),
-        ]),
-      ),
-    });
-    const { bare = [], pawl = [] } = measured;
-    const what = `no-op tasks, NATS KV, ${at}`;
-    return [
-      { what, unit: "/s", pawl, against: { name: "bare loop", values: bare }, required: { least } },
-      ...peers.open.map(
-        ({ name }): Figure => ({
-          what,
-          unit: "/s",
-          pawl,
-          against: { name, values: measured[name] ?? [] },
-          ...(REQUIRED[name] && { required: REQUIRED[name] }),
-        }),
-      ),
-    ];
-  };
+  const [at, consumers] = lanes === 1 ? ["1 lane", "1 consumer"] : [`${lanes} lanes`, `${lanes} consumers`];
   return {
     what: `no-op tasks on NATS KV, ${at}, queued before`,
-    floor: `raw nats.js, ${lanes} ${lanes === 1 ? "consumer" : "consumers"}: next, two compare-and-set writes, confirmed ack; with \`--peers\` graphile-worker, DBOS, Restate, BullMQ, pg-boss`,
+    floor: `raw nats.js, ${consumers}: next, two compare-and-set writes, confirmed ack; with \`--peers\` graphile-worker, DBOS, Restate, BullMQ, pg-boss`,
     required: `>= ${least} ×; graphile-worker >= 1 ×, DBOS >= 3 ×, Restate >= 5 ×`,
-    run,
+    run: async (stage) => {
+      const tasks = stage.size(TASKS[lanes], 32);
+      const { pawl, bare, others, cpu } = await beside(stage, { tasks, lanes, steps: 0 });
+      const what = `no-op tasks, NATS KV, ${at}`;
+      const figure = (name: string, values: readonly number[], required?: Limit): Figure => {
+        const against = { name, values };
+        return { what, unit: "/s", pawl, against, ...(required && { required }) };
+      };
+      return [
+        figure("bare loop", bare, { least }),
+        ...others.map(({ name, values }) => figure(name, values, REQUIRED[name])),
+        cpu(`a no-op task, ${at}`),
+      ];
+    },
   };
 }
 

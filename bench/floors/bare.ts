@@ -10,8 +10,8 @@ import { type KV, Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
 import { startNats } from "../../infra/local/nats-server.ts";
 import { documentsOf, textOf } from "../documents.ts";
-import { each, rate, timed } from "../rounds.ts";
-import type { Work } from "../systems.ts";
+import { each, stopwatch } from "../rounds.ts";
+import { type Done, done, type Work } from "../systems.ts";
 
 const ACK_WAIT = 30;
 const NANOS = 1_000_000_000;
@@ -47,7 +47,7 @@ export async function openBare(lanes: number): Promise<Bare> {
  * The least that a task can cost which has a document: next, two guarded writes, confirmed ack, one after the other in
  * each consumer. What is written is as long as Pawl's, and made before. With steps: a guarded write more for each.
  */
-export async function bareRate({ tasks, lanes, steps }: Work): Promise<number> {
+export async function bareWork({ tasks, lanes, steps }: Work): Promise<Done> {
   await using bare = await openBare(lanes);
   const { js, kv } = bare;
   const revisions = new Map<string, number>();
@@ -72,5 +72,7 @@ export async function bareRate({ tasks, lanes, steps }: Work): Promise<number> {
       await message.ackAck();
     }
   };
-  return rate(tasks, await timed(() => Promise.all(consumers.map(drain))));
+  const took = stopwatch();
+  await Promise.all(consumers.map(drain));
+  return done(tasks, took());
 }

@@ -28,7 +28,8 @@ export async function openDbos(): Promise<Peer> {
       for (let i = 0; i < steps; i++) await DBOS.runStep(async () => null, { name: `step-${i}` });
       return { ok: true };
     },
-    { name: "noop" },
+    // A name is taken for as long as this process lives.
+    { name: `noop-${crypto.randomUUID()}` },
   );
   DBOS.setConfig({
     name: "bench",

@@ -26,7 +26,7 @@ test("a try of one bench: ratios in JSON, quiet when piped, kept only where it w
   // Only the answer.
   const { machine, rounds, rows, notRun } = JSON.parse(run.text()) as Result;
   const [row] = rows as [Row];
-  expect({ rounds, notRun, count: rows.length }).toEqual({ rounds: 1, notRun: [], count: 1 });
+  expect({ rounds, notRun, count: rows.length }).toEqual({ rounds: 1, notRun: [], count: 2 });
   expect(row).toMatchObject({
     bench: "noop-1",
     unit: "/s",
@@ -89,8 +89,20 @@ test("a result says nothing of whose machine it is, and shows what was missed an
     required: { most: 1.5 },
   });
   const versions = { Node: "24", "nats-server": "2" };
-  const machine = { date: "2026-01-02T03:04", processor: "p", cores: 2, memoryGb: 4, load: 0.5, versions };
-  const result = { machine, rounds: 5, rows: [row], notRun: [{ bench: "two", why: "no emulator" }] };
+  const machine = {
+    date: "2026-01-02T03:04",
+    processor: "p",
+    cores: 2,
+    memoryGb: 4,
+    load: { before: 0.5, after: 1 },
+    versions,
+  };
+  const result = {
+    machine,
+    rounds: 5,
+    rows: [row],
+    notRun: [{ bench: "two", why: "no emulator", isFailure: false }],
+  };
   const text = asMarkdown(result, "chart.svg");
   expect(text).toContain(
     "| one | a <b> | 2 ms (2 to 2) | bare | 1 ms (1 to 1) | 2.00 × (2.00 to 2.00) | <= 1.5 × | MISSED |",
