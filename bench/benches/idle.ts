@@ -1,9 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startNats } from "../../infra/local/nats-server.ts";
 import { type Bench, type Figure, NotHere } from "../bench.ts";
-import { unlessStopped } from "../rounds.ts";
+import { stopwatch, unlessStopped } from "../rounds.ts";
 import { agentsFolder, pawlRun } from "./takeover.ts";
 
 const SECONDS = 30;
@@ -14,12 +13,12 @@ const IDLER = (agentModule: string) => `import { defineAgent } from ${JSON.strin
 export default defineAgent({ run: () => null });
 `;
 
-/** Of user and system, in milliseconds. */
-function cpuOf(pid: number, ticks: number): number {
-  const after = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return (1_000 * (Number(after[11]) + Number(after[12]))) / ticks;
+/** Of all its threads, in milliseconds. */
+function cpuOf(pid: number): number {
+  const nanos = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]),
+  );
+  return nanos.reduce((sum, one) => sum + one, 0) / 1e6;
 }
 
 export const idleBenches = {
@@ -30,7 +29,6 @@ export const idleBenches = {
     run: async (stage): Promise<Figure[]> => {
       if (process.platform !== "linux")
         throw new NotHere("How busy a process is, is read from Linux's /proc");
-      const ticks = Number(execFileSync("getconf", ["CLK_TCK"]).toString());
       await using stack = new AsyncDisposableStack();
       const nats = stack.use(await startNats());
       const asked = async () => {
@@ -43,19 +41,15 @@ export const idleBenches = {
       stack.defer(() => runner.stop());
       await runner.says(/run\.started/);
       await unlessStopped(stage.stop, sleep(SETTLE));
-      const [shares, requests]: [number[], number[]] = [[], []];
-      const ms = stage.size(SECONDS * 1_000, 500) / stage.rounds;
-      for (let round = 1; round <= stage.rounds; round++) {
-        stage.tell(`${Math.round(ms / 1_000)} s, ${round} of ${stage.rounds}`);
-        const [cpu, before, begun] = [cpuOf(runner.pid, ticks), await asked(), performance.now()];
-        await unlessStopped(stage.stop, sleep(ms));
-        const took = performance.now() - begun;
-        shares.push((100 * (cpuOf(runner.pid, ticks) - cpu)) / took);
-        requests.push((60_000 * ((await asked()) - before)) / took);
-      }
+      stage.tell("nothing is done");
+      const took = stopwatch();
+      const [cpu, before] = [cpuOf(runner.pid), await asked()];
+      await unlessStopped(stage.stop, sleep(stage.size(SECONDS * 1_000, 500)));
+      const [ms, used, sent] = [took().ms, cpuOf(runner.pid) - cpu, (await asked()) - before];
+      const [share, requests] = [(100 * used) / ms, (60_000 * sent) / ms];
       return [
-        { what: "an idle runner's share of a core", unit: "%", pawl: shares, bound: { most: 0.5 } },
-        { what: "an idle runner's messages to the server", unit: "/min", pawl: requests },
+        { what: "an idle runner's share of a core", unit: "%", pawl: [share], bound: { most: 0.5 } },
+        { what: "an idle runner's messages to the server", unit: "/min", pawl: [requests] },
       ];
     },
   },
