@@ -225,6 +225,17 @@ test("no folder has grown past 17 files, tests' folders past 20", () => {
   expect(large).toEqual([]);
 });
 
+test("the benches' folders and files are small too", () => {
+  const large = ["bench", "bench/benches", "bench/floors", "bench/peers"].flatMap((folder) => {
+    const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(".ts"));
+    const long = names.filter(
+      (name) => readFileSync(join(root, folder, name), "utf8").split("\n").length > 201,
+    );
+    return [...(names.length > 17 ? [folder] : []), ...long.map((name) => `${folder}/${name}`)];
+  });
+  expect(large).toEqual([]);
+});
+
 test("no file of ours has grown past 300 lines", () => {
   const long = [...layers, "test"]
     .flatMap(files)
