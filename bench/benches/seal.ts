@@ -125,7 +125,7 @@ function replaced(store: TaskStore, by: (name: Call["name"], ask: Ask) => Ask): 
 
 export const sealBenches = {
   seal: {
-    what: "the CPU of a task of three steps on NATS KV with its seals, by node:crypto and by WebCrypto",
+    what: "the CPU of a task of three steps on NATS KV with its seals, without and with a key",
     floor: "the same without seals",
     required: "printed only",
     run: seal,
