@@ -139,8 +139,12 @@ function queueFronts(deps: Deps): { frontOf: (queue: Queue) => Promise<number>; 
       serverNow = Math.min(serverNow, info.now);
       return isStranded(info) ? now : (info.oldestAt ?? now);
     } catch (error) {
-      // Of an agent that never ran; or a lane whose leader is away, of which nothing is known.
-      return isPawlError(error, "queue_gone") ? now : 0;
+      // Of an agent that never ran.
+      if (isPawlError(error, "queue_gone")) return now;
+      // A lane whose leader is away, or that we may not look at: nobody may take its messages for lost, so this sweep does
+      // not look for them.
+      deps.log("warn", "queue.unseen", { queue: streamName(queue), reason: messageOf(error) });
+      return 0;
     }
   };
   const frontOf = (queue: Queue) => {

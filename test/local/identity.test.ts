@@ -8,12 +8,15 @@ import { startNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { agentQueues } from "../../shared/dispatch/queues.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import type { Log } from "../../shared/ports/log.ts";
 import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { credentials } from "../support/servers/nats-jwt.ts";
 import { world } from "../support/servers/stores.ts";
+import { later } from "../support/time/clocks.ts";
 
 const binary = inject("natsServer");
 
@@ -103,7 +106,11 @@ test("who may not look at a queue is told so: it is neither empty nor gone", asy
   ] }`;
   await using nats = await startNats({ binary, config: users });
   const w = world(nats, "nats-kv", { namespace: "ns", requestTimeout: 2_000 });
-  const as = (user: string) => wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, () => {});
+  const unseen: unknown[] = [];
+  const log: Log = (level, event, fields = {}) => {
+    if (event === "queue.unseen") unseen.push([level, fields.queue, fields.reason]);
+  };
+  const as = (user: string) => wire({ ...w.config, nats: { url: nats.url, user, password: "p" } }, log);
   await using admin = await as("admin");
   for (const queue of queues) {
     await admin.bus.ensure(queue);
@@ -114,6 +121,10 @@ test("who may not look at a queue is told so: it is neither empty nor gone", asy
   await expect(agentQueues(deps, [{ name: "a", lanes: 1 }])).rejects.toMatchObject(refused);
   // An agent that never ran has nothing.
   expect(await agentQueues(deps, [{ name: "c", lanes: 1 }])).toMatchObject([{ pending: 0 }]);
+  // Without that look a sweep does not seek messages that are lost, and says so once, however many tasks there are.
+  for (const id of ["a2", "a3"]) await submit(admin, { agent: "a", lanes: 1, id, input: {} });
+  for (const agent of ["a", "c"]) expect(await dispatchDue(later(deps, 600_000), agent)).toBe(0);
+  expect(unseen).toEqual([["warn", a, expect.stringMatching(/permission/i)]]);
   const report = reconcile(deps, new AbortController().signal, { repair: false, writers });
   await expect(report).rejects.toMatchObject(refused);
 });
