@@ -149,7 +149,7 @@ describe.each([
     test("is refused by a full queue, twice: scheduled again, no attempt spent, and run once in the end", async () => {
       const { runs, agent } = counting();
       await using b = await bench(nats, kind, agent, small);
-      await b.submit(large, { id: "first" });
+      await submit(unaware(b.deps), { ...wanted, input: large, id: "first" });
       await expect(submit(unaware(b.deps), wanted)).rejects.toMatchObject({ code: "queue_full" });
       expect(await b.task("t")).toMatchObject({ state: "scheduled", dispatches: 1, attempts: 0 });
       expect(await dispatchDue(b.deps, AGENT)).toBe(0);
@@ -234,7 +234,7 @@ describe.each([
       await using proxy = await storeProxy(kind);
       await using b = await bench(nats, kind, agent, small);
       await using through = await behind(b, proxy, kind);
-      await b.submit(large, { id: "first" });
+      await submit(unaware(b.deps), { ...wanted, input: large, id: "first" });
       const { store, account } = watched(through.store);
       const publish: Deps["bus"]["publish"] = (queue, message) =>
         through.bus.publish(queue, message).finally(() => proxy.cut(true));
