@@ -99,7 +99,7 @@ async function failCarried(
       continue;
     }
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
-    if (found.task.state === "running" && (await deps.bus.isHeld(found.task.token))) return false;
+    if (found.task.state === "running" && (await deps.bus.isHeld(found.task))) return false;
     if (!isSameWork(found.task, arrived)) await keepConflict(deps, { arrived, delivery, guard });
     // What its last holder paid, and could not say, goes into the dead letter.
     const reached = carries(found.task, arrived) ? await journalReached(deps, found.task, guard) : undefined;

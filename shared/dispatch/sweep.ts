@@ -170,7 +170,7 @@ export async function rescue(deps: Deps, id: string): Promise<void> {
   try {
     const stored = await deps.store.get(id);
     if (!stored) return;
-    const isHeld = stored.task.state === "running" && (await deps.bus.isHeld(stored.task.token));
+    const isHeld = stored.task.state === "running" && (await deps.bus.isHeld(stored.task));
     if (!isHeld && (await restore(deps, stored, openOf(deps))))
       deps.log("warn", "message.restored", { task: id });
   } catch (error) {

@@ -103,6 +103,12 @@ export interface Advisory {
   readonly deliveries: number;
 }
 
+/** A claim by its token; and whose task it is, so that an agent's identity can answer for its own claims only. */
+export interface HeldClaim {
+  readonly agent: string;
+  readonly token: string;
+}
+
 /** A pull that waits at the server. `cancel` withdraws it; a message that was already under way is redelivered. */
 export interface Pull {
   readonly delivery: Promise<Delivery | undefined>;
@@ -147,9 +153,9 @@ export interface Bus {
   listen(changed: (id: string) => void, id?: string): () => void;
   /** Names the life of the server we talk to: another after it was restarted. */
   serverId(): string;
-  /** Answers whoever asks whether the claim with this token is held, until the returned function is called. */
-  answerFor(token: string, isHeld: () => boolean): () => void;
+  /** Answers whoever asks whether this claim is held, until the returned function is called. */
+  answerFor(claim: HeldClaim, isHeld: () => boolean): () => void;
   /** Whether the holder of a claim answers that it still holds it. No answer is no. */
-  isHeld(token: string): Promise<boolean>;
+  isHeld(claim: HeldClaim): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -106,7 +106,7 @@ export type WriteResult =
   | { readonly kind: "refused" };
 
 /** A claim, in the order of claims: by its task's birth (an id may be used again), then by its fence. */
-export type Claim = Pick<Running, "id" | "createdAt" | "fence" | "token">;
+export type Claim = Pick<Running, "id" | "agent" | "createdAt" | "fence" | "token">;
 
 /**
  * Where task documents live. Reads see every finished write (a stale read could prolong a lease that is lost), or

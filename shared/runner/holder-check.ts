@@ -13,8 +13,9 @@ const REUNION = 5_000;
 export function holderCheck(deps: Deps, until: AbortSignal): IsSilent {
   const { beatEvery, leaseTime } = timing(deps.settings);
   let unansweredSince: number | undefined;
-  return async ({ token, via }) => {
-    if (await deps.bus.isHeld(token)) {
+  return async (task) => {
+    const { via } = task;
+    if (await deps.bus.isHeld(task)) {
       unansweredSince = undefined;
       await deps.clock.sleep(beatEvery, until);
       return false;

@@ -147,8 +147,8 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
   };
 
   let unsubscribe = () => {};
-  const answer = ({ token }: Claim) => {
-    unsubscribe = deps.bus.answerFor(token, () => !lost.signal.aborted && left() > 0);
+  const answer = ({ agent, token }: Claim) => {
+    unsubscribe = deps.bus.answerFor({ agent, token }, () => !lost.signal.aborted && left() > 0);
   };
 
   const stopBeats = async () => {

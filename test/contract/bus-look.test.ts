@@ -155,13 +155,14 @@ describe.each(everyBus())("$kind", (buses) => {
     await using world = await buses.open();
     const { bus } = world;
     let isHeld = true;
-    const end = bus.answerFor("token", () => isHeld);
-    expect([await bus.isHeld("token"), await bus.isHeld("other")]).toEqual([true, false]);
+    const end = bus.answerFor({ agent: "a", token: "token" }, () => isHeld);
+    const asked = (token: string) => bus.isHeld({ agent: "a", token });
+    expect([await asked("token"), await asked("other")]).toEqual([true, false]);
     isHeld = false;
-    expect(await bus.isHeld("token")).toBe(false);
+    expect(await asked("token")).toBe(false);
     isHeld = true;
     end();
-    expect(await bus.isHeld("token")).toBe(false);
+    expect(await asked("token")).toBe(false);
   });
 });
 

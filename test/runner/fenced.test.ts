@@ -12,6 +12,7 @@ import { serve } from "../../shared/runner/serve.ts";
 import type { TaskEvent } from "../../shared/task/events.ts";
 import { consumerName } from "../../shared/task/names.ts";
 import { apply } from "../../shared/task/transitions.ts";
+import type { HeldClaim } from "../../shared/ports/bus.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
 import { hearWords } from "../support/servers/acks.ts";
 import { next } from "../support/servers/bus.ts";
@@ -133,8 +134,8 @@ test("a delivery repeated during a healthy last start does not end it as a crash
   await (await jetstreamManager(b.deps.nc)).consumers.delete(stream, consumerName(b.queue));
   await b.deps.bus.ensure(b.queue);
   const asked: boolean[] = [];
-  const isHeld = async (token: string) => {
-    asked.push(await b.deps.bus.isHeld(token));
+  const isHeld = async (claim: HeldClaim) => {
+    asked.push(await b.deps.bus.isHeld(claim));
     return asked.at(-1) as boolean;
   };
   const second = serve(

@@ -8,7 +8,15 @@ import {
 } from "@nats-io/jetstream";
 import { type Msg, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
 import { messageOf, PawlError } from "../../errors/errors.ts";
-import type { Bus, Delivery, OutgoingMessage, PublishResult, Pull, StoredMessage } from "../../ports/bus.ts";
+import type {
+  Bus,
+  Delivery,
+  HeldClaim,
+  OutgoingMessage,
+  PublishResult,
+  Pull,
+  StoredMessage,
+} from "../../ports/bus.ts";
 import type { Fields } from "../../ports/queue-fields.ts";
 import type { Settings } from "../../settings/settings.ts";
 import { consumerName, type Queue, streamName, subjectPrefix } from "../../task/names.ts";
@@ -60,17 +68,17 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings, store
       return () => subscription.unsubscribe();
     },
     serverId: () => nc.info?.server_id ?? "",
-    answerFor: (token, isHeld) => {
+    answerFor: (claim, isHeld) => {
       // Without the right to subscribe it is called with the error alone; a successor then gets no answer.
       const callback = (error: Error | null, question: Msg) => {
         if (!error) question.respond(isHeld() ? "yes" : "no");
       };
-      const subscription = nc.subscribe(holderSubject(settings, token), { callback });
+      const subscription = nc.subscribe(holderSubject(settings, claim), { callback });
       return () => subscription.unsubscribe();
     },
-    isHeld: async (token) => {
+    isHeld: async (claim) => {
       try {
-        const answer = await nc.request(holderSubject(settings, token), "", {
+        const answer = await nc.request(holderSubject(settings, claim), "", {
           timeout: Math.min(timeout, 500),
         });
         return answer.string() === "yes";
@@ -84,8 +92,8 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings, store
   };
 }
 
-function holderSubject({ namespace }: Settings, token: string): string {
-  return `${namespace}.holders.${token}`;
+function holderSubject({ namespace }: Settings, { agent, token }: HeldClaim): string {
+  return `${namespace}.holders.${agent}.${token}`;
 }
 
 async function publish(

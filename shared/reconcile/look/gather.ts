@@ -134,7 +134,7 @@ export function gathering(pace: Pace, account: Account) {
       if (isPawlError(error, "queue_gone")) return false;
       throw error;
     });
-    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task.token)));
+    const isHeld = isThere && (task.state === "dispatched" || (await deps.bus.isHeld(task)));
     // It may have gone on while it was looked at.
     if (isHeld || (await hasMoved(task))) return NONE;
     if (isThere) return { findings: [], isUnheld: task.state === "running" };

@@ -94,7 +94,7 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
     return { cursor: String(at) };
   }
   const next = { cursor: String(at + 1) };
-  if (await deps.bus.isHeld(one.token)) return next;
+  if (await deps.bus.isHeld(one)) return next;
   const task = (await askAgain(pace, () => deps.store.get(one.task)).catch(ifUnsound))?.task;
   // It has gone on meanwhile.
   if (task?.state !== "running" || task.token !== one.token) return next;

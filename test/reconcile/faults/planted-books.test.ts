@@ -4,6 +4,7 @@ import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { redrive } from "../../../shared/dispatch/operate.ts";
 import { dispatchDue } from "../../../shared/dispatch/sweep.ts";
 import { streamName } from "../../../shared/task/names.ts";
+import type { HeldClaim } from "../../../shared/ports/bus.ts";
 import { AGENT, agentOf, bench } from "../../support/bench.ts";
 import { plantedBooks } from "../../support/faults/planted-books.ts";
 import { expectFound, type Kind, MINUTE, type Stage, stage } from "../../support/faults/planting.ts";
@@ -88,9 +89,9 @@ test("a holder that answers at the second look, a lease later, is not called dea
   const asked: boolean[] = [];
   let stop = () => {};
   // Its process is blocked when it is asked first, and listens again from then on.
-  const isHeld = async (token: string) => {
-    const answer = await bus.isHeld(token);
-    if (asked.push(answer) === 1) stop = bus.answerFor("x-1", () => true);
+  const isHeld = async (claim: HeldClaim) => {
+    const answer = await bus.isHeld(claim);
+    if (asked.push(answer) === 1) stop = bus.answerFor(claim, () => true);
     return answer;
   };
   Object.assign(b.deps, { bus: { ...bus, isHeld } });

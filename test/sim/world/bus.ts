@@ -101,7 +101,7 @@ export function simulatedBus(world: BusWorld, process: Process): Bus {
       if (network.isUp.bus && !process.isCutFrom("bus")) life = broker.life;
       return `server-${life}`;
     },
-    answerFor: (token, isHeld) => {
+    answerFor: ({ token }, isHeld) => {
       const answer = () => {
         const isDeaf =
           process.isDead || process.isFrozen || process.isCutFrom("bus") || process.deposedUntil > time.now;
@@ -110,7 +110,7 @@ export function simulatedBus(world: BusWorld, process: Process): Bus {
       broker.holders.set(token, answer);
       return () => void broker.holders.delete(token);
     },
-    isHeld: async (token) => {
+    isHeld: async ({ token }) => {
       const answer = ask("is it held", () => broker.holders.get(token)?.() === true).catch(() => false);
       const patience = new AbortController();
       const late = process.clock.sleep(HOLDER_ANSWERS, patience.signal).then(() => false);

@@ -13,6 +13,7 @@ export function registerIn(store: TaskStore): NonNullable<TaskStore["attest"]> {
 
 export const claimOf = (fence: number, createdAt = 1): Claim => ({
   id: "t",
+  agent: "a",
   createdAt,
   fence,
   token: `f${fence}`,
