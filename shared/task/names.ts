@@ -94,6 +94,11 @@ export function confinedPrefix({ namespace }: Pick<Queue, "namespace">): string 
   return `${namespace}.js`;
 }
 
+/** Where an identity's answers come to, and nobody else's. */
+export function inboxPrefix({ namespace }: Pick<Queue, "namespace">, identity: string): string {
+  return `_INBOX_${namespace}_${identity}`;
+}
+
 export function subjectPrefix(queue: Queue): string {
   return `${queue.namespace}.tasks.${queue.agent}.${queue.lane}.g${queue.generation}.`;
 }

@@ -19,7 +19,7 @@ import type {
 } from "../../ports/bus.ts";
 import type { Fields } from "../../ports/queue-fields.ts";
 import type { Settings } from "../../settings/settings.ts";
-import { consumerName, type Queue, streamName, subjectPrefix } from "../../task/names.ts";
+import { confinedPrefix, consumerName, type Queue, streamName, subjectPrefix } from "../../task/names.ts";
 import { headerMap, looks } from "./look.ts";
 import { apiCode, busError, GONE, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
@@ -29,12 +29,18 @@ const STORE_FAILED = 10077;
 
 /**
  * The bus over a connection that the caller made, by TCP or by WebSocket, and closes. `store` names where documents are:
- * a queue belongs to one store.
+ * a queue belongs to one store. `isConfined`: to an agent, by an account of its own that reaches what it needs under a prefix.
  */
-export async function jetstreamBus(nc: NatsConnection, settings: Settings, store: string): Promise<Bus> {
+export async function jetstreamBus(
+  nc: NatsConnection,
+  settings: Settings,
+  store: string,
+  { isConfined = false }: { readonly isConfined?: boolean } = {},
+): Promise<Bus> {
   const timeout = settings.requestTimeout;
-  const js = jetstream(nc, { timeout });
-  const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
+  const options = { timeout, ...(isConfined && { apiPrefix: confinedPrefix(settings) }) };
+  const js = jetstream(nc, options);
+  const jsm = await jetstreamManager(nc, { ...options, checkAPI: false });
   const link = natsLink(nc, timeout);
   const consumers = consumersOf(js, consumerName(settings));
   return {
@@ -89,8 +95,15 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings, store
     close: async () => {
       await nc.close();
     },
+    ...(isConfined && leftToOthers),
   };
 }
+
+/**
+ * What an identity that is confined to an agent may not do, and others do for it: to make and correct queues, for whoever may
+ * make a stream or a consumer has the server write where it likes; and to look for those that lanes which went have left.
+ */
+const leftToOthers: Pick<Bus, "ensure" | "queues"> = { ensure: async () => [], queues: async () => [] };
 
 function holderSubject({ namespace }: Settings, { agent, token }: HeldClaim): string {
   return `${namespace}.holders.${agent}.${token}`;
