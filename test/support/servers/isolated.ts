@@ -41,6 +41,7 @@ export async function isolated(
   agents: string,
   format: Format,
   more: Readonly<Record<string, string>> = {},
+  edit: (config: string) => string = (config) => config,
 ): Promise<Isolated> {
   await using started = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "pawl-creds-"));
@@ -55,7 +56,7 @@ export async function isolated(
   const said = await creds();
   // What is opened later is closed with the rest.
   let stack = started;
-  const config = await readFile(join(folder, "nats.conf"), "utf8");
+  const config = edit(await readFile(join(folder, "nats.conf"), "utf8"));
   const nats = started.use(await startNats({ binary: inject("natsServer"), config }));
   const known = await knownAgents(agents);
   const env = async (identity: string) => {
