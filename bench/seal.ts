@@ -16,9 +16,8 @@ import { submit } from "../shared/dispatch/submit.ts";
 import type { Sealer } from "../shared/ports/sealer.ts";
 import type { TaskStore } from "../shared/ports/store.ts";
 import { serve } from "../shared/runner/serve.ts";
-import { nodeSealer } from "../shared/seal/node.ts";
 import { sealed } from "../shared/seal/sealed.ts";
-import { webSealer } from "../shared/seal/web.ts";
+import { sealerOf } from "../shared/seal/sealer.ts";
 
 const AGENT = "echo";
 const ROUND = 100;
@@ -34,10 +33,8 @@ const agent = defineAgent({
 
 const key = [randomBytes(32).toString("hex")];
 const sealers: Readonly<Record<string, Sealer>> = {
-  "node:crypto, no key": nodeSealer(),
-  "node:crypto, with a key": nodeSealer(key),
-  "WebCrypto, no key": webSealer(),
-  "WebCrypto, with a key": webSealer(key),
+  "no key": sealerOf(),
+  "with a key": sealerOf(key),
 };
 /** What a sealed store does more at. */
 const SEALED = ["create", "replace", "get", "due", "getMany", "getHead", "putHead"] as const;

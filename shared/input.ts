@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { messageOf, PawlError } from "./errors/errors.ts";
-import type { JsonObject } from "./values/json.ts";
+import { copyOf, type JsonObject } from "./values/json.ts";
 
 /** Of a schema's issues so many are named, each in so many characters: both may be made of the input, which is a stranger's. */
 const MOST_ISSUES = 5;
@@ -15,7 +15,7 @@ export async function acceptedInput(
   { input: schema }: { readonly input?: StandardSchemaV1 },
   input: JsonObject,
 ): Promise<Accepted> {
-  const own = structuredClone(input);
+  const own = copyOf(input);
   if (!schema) return { value: own };
   try {
     const checked = await schema["~standard"].validate(own);

@@ -39,7 +39,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     "shared/values",
     "@standard-schema/spec",
   ],
-  "shared/values": ["shared/errors"],
+  "shared/values": ["shared/errors", "node:crypto"],
   "shared/errors": ["shared/values"],
   "shared/task": [...CORE, "croner"],
   "shared/journal": ACTIVITY,

@@ -17,8 +17,8 @@ import { systemClock } from "../../shared/ports/clock.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { nodeSealer } from "../../shared/seal/node.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
+import { sealerOf } from "../../shared/seal/sealer.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
@@ -45,10 +45,10 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     void watchNats(nc, log);
     const plain = await openStore(config, nc, log, reaches);
     const meter = storeMeter(plain, log);
-    const sealer = nodeSealer(config.sealKeys);
+    const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     // Hosts and process numbers repeat where instances are alike.
-    const runner = `${hostname()}-${crypto.randomUUID().slice(0, 4)}-${process.pid}`;
+    const runner = `${hostname()}-${crypto.randomUUID().slice(0, 8)}-${process.pid}`;
     const { trigger, hurry, done } = triggers(config, log, signIn({ account: () => readKey(config) }));
     const close = async () => {
       await done();

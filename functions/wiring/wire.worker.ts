@@ -9,7 +9,7 @@ import { systemClock } from "../../shared/ports/clock.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
-import { webSealer } from "../../shared/seal/web.ts";
+import { sealerOf } from "../../shared/seal/sealer.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
@@ -40,7 +40,7 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     void watchNats(nc, log);
     const plain = await openStore(config, nc, log, reaches);
     const meter = storeMeter(plain, log);
-    const sealer = webSealer(config.sealKeys);
+    const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
     const { trigger, hurry, done } = triggers(

@@ -91,7 +91,7 @@ export function tailText({ seal: _, ...tail }: Tail): string {
 }
 
 export async function sealTail(sealer: Sealer, tail: Omit<Tail, "seal">): Promise<Tail> {
-  return { ...tail, seal: await sealer.seal(tailText({ ...tail, seal: "" })) };
+  return { ...tail, seal: sealer.seal(tailText({ ...tail, seal: "" })) };
 }
 
 /** In one order, and bounded: who asks for something writes what is in it. */
@@ -116,7 +116,7 @@ export async function sealEntry(
     stamp,
     seal: "",
   };
-  return { ...entry, seal: await sealer.seal(sealedText(entry, before)) };
+  return { ...entry, seal: sealer.seal(sealedText(entry, before)) };
 }
 
 /** Only as far as nobody who reads it stumbles: whether it is as it was written, its seals say. */

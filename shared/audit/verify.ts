@@ -37,7 +37,7 @@ export async function verifyAudit(
   const found = await store.getRecord(TAIL);
   if (!found) return { problems: await withoutTail(store, anchor), entries: 0 };
   const tail = readTail(found.text);
-  if (!(await sealer.isGenuine(tail.seal, tailText(tail))))
+  if (!sealer.isGenuine(tail.seal, tailText(tail)))
     problems.push(
       `The record ${TAIL} was changed after it was sealed${await ofAnotherKey(sealer, tail.seal)}`,
     );
@@ -63,7 +63,7 @@ export async function verifyAudit(
     for (const [i, entry] of held.entries.entries()) {
       const n = (page - 1) * PER_PAGE + 1 + i;
       if (entry.n !== n) problems.push(`Where entry ${n} should be there is ${entry.n}`);
-      if (!(await sealer.isGenuine(entry.seal, sealedText(entry, before))))
+      if (!sealer.isGenuine(entry.seal, sealedText(entry, before)))
         problems.push(
           `Entry ${n} was changed, or the one before it, or was not written by Pawl${await ofAnotherKey(sealer, entry.seal)}`,
         );
@@ -111,7 +111,5 @@ async function withoutTail(store: Deps["store"], anchor: string | undefined): Pr
 }
 
 async function ofAnotherKey(sealer: Deps["sealer"], seal: string): Promise<string> {
-  return (await sealer.isOfKnownKey(seal))
-    ? ""
-    : ": it is sealed with a key that PAWL_SEAL_KEY does not have";
+  return sealer.isOfKnownKey(seal) ? "" : ": it is sealed with a key that PAWL_SEAL_KEY does not have";
 }

@@ -29,7 +29,7 @@ async function acceptDocument(deps: Deps, id: string, { task, revision }: Stored
     );
   const note = "changed by another hand, and accepted as it is";
   // A task's messages are told by their input from those of other work.
-  const accepted = { ...task, inputHash: await hashInput(task.input) };
+  const accepted = { ...task, inputHash: hashInput(task.input) };
   const written = await deps.store.replace(apply(accepted, { type: "accept", note }, mark(deps)), revision);
   if (written.kind === "refused") throw moved(id);
 }

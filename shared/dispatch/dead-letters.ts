@@ -120,7 +120,7 @@ async function poisonLetter(
   id: string,
   error: TaskFailure,
 ): Promise<Failed> {
-  const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: await hashInput({}) };
+  const kind = { id, agent: queue.agent, lane: queue.lane, input: {}, inputHash: hashInput({}) };
   const carrier = { queue: delivery.queue, seq: delivery.seq, dispatch: dispatchOf(delivery) };
   const expiresAt = expiryOf(deps);
   return deadLetter(kind, carrier, error, expiresAt, mark(deps), raw(delivery, deps.settings.inputLimit));
@@ -143,5 +143,5 @@ function raw(delivery: ReadMessage, limit: number): RawMessage {
 
 /** The same for every delivery of one message, so that a redelivery finds what was kept. */
 async function derivedId(delivery: ReadMessage): Promise<string> {
-  return `stray-${(await sha256(`${delivery.queue}:${delivery.seq}`)).slice(0, 32)}`;
+  return `stray-${sha256(`${delivery.queue}:${delivery.seq}`).slice(0, 32)}`;
 }

@@ -70,7 +70,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   };
   // Before anything is stored: what is refused here leaves nothing, and what was accepted is refused by nobody.
   await admit(deps, { id, agent, owner: meta?.owner, queue, bytes, isChild: parent !== undefined });
-  const inputHash = await hashInput(input);
+  const inputHash = hashInput(input);
   const envelope = { id, agent, lane, ...key, input, inputHash, at: now, stamp, by };
   const isLater = dueAt !== undefined && dueAt > now;
   const task = isLater ? scheduled(envelope, dueAt) : submitted(envelope, streamName(queue));

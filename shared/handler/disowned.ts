@@ -72,5 +72,5 @@ async function isDisowned(
 
 /** The name of a note. It is of one life of the task's id: a later task of the same id has other notes. */
 async function noteName({ createdAt }: Task, key: string, tries: number, fence: number): Promise<string> {
-  return `unbegun-${(await sha256(`${createdAt}/${key}/${tries}/${fence}`)).slice(0, 40)}`;
+  return `unbegun-${sha256(`${createdAt}/${key}/${tries}/${fence}`).slice(0, 40)}`;
 }

@@ -77,7 +77,7 @@ export async function runEffect<T>(
 async function keyOf(namespace: string, { id, epoch, createdAt }: Running, key: string): Promise<string> {
   // Redriven from scratch, it is meant to happen again.
   const again = epoch > 0 ? `/${epoch}` : "";
-  return `pawl-${(await sha256(`${namespace}/${id}/${createdAt}/${key}${again}`)).slice(0, 40)}`;
+  return `pawl-${sha256(`${namespace}/${id}/${createdAt}/${key}${again}`).slice(0, 40)}`;
 }
 
 /** What a person said about this very try. */

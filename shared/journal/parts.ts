@@ -33,7 +33,7 @@ export async function keepPart(
   text: string,
   guard: Guard,
 ): Promise<string> {
-  const name = `${kind}-${uniqueToken()}-${await partHash(text)}`;
+  const name = `${kind}-${uniqueToken()}-${partHash(text)}`;
   await persist(deps, taskId, guard, () => deps.store.putPart(taskId, name, text));
   return name;
 }
@@ -43,7 +43,7 @@ export async function getPart(deps: Deps, taskId: string, name: string, guard: G
   if (text === undefined)
     throw new PawlError("journal_mismatch", `Part ${name} of task ${taskId}'s journal is gone`);
   const hash = partHashOf(name);
-  if (hash !== undefined && hash !== (await partHash(text)))
+  if (hash !== undefined && hash !== partHash(text))
     throw new PawlError(
       "journal_altered",
       `Part ${name} of task ${taskId}'s journal does not hold what it was written with`,
@@ -51,7 +51,7 @@ export async function getPart(deps: Deps, taskId: string, name: string, guard: G
   return text;
 }
 
-const partHash = async (text: string) => (await sha256(text)).slice(0, 32);
+const partHash = (text: string) => sha256(text).slice(0, 32);
 
 /** Parts that were written before there were seals have no hash in their name. */
 export function partHashOf(name: string): string | undefined {

@@ -4,11 +4,11 @@
  */
 export interface Sealer {
   /** By the newest key. */
-  seal(text: string): string | Promise<string>;
+  seal(text: string): string;
   /** Whether it is the seal of this text, by any key that is accepted. */
-  isGenuine(seal: string, text: string): boolean | Promise<boolean>;
+  isGenuine(seal: string, text: string): boolean;
   /** Whether it was made with a key that is accepted. A seal of another key says nothing of the text. */
-  isOfKnownKey(seal: string): boolean | Promise<boolean>;
+  isOfKnownKey(seal: string): boolean;
   /** Whether what has no seal is accepted: it was written before there were seals. Where there is a key, only if it is said so. */
   readonly acceptsUnsealed: boolean;
 }

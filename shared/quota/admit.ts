@@ -114,7 +114,7 @@ async function limitedBy(deps: Deps, { agent, owner }: Wanted, bytes: number): P
 }
 
 async function usageRecord(subject: Subject): Promise<string> {
-  return `usage-${subject.kind}-${(await sha256(subject.name)).slice(0, 32)}`;
+  return `usage-${subject.kind}-${sha256(subject.name).slice(0, 32)}`;
 }
 
 /** What one has used, as it was last counted or added; with submits of the last minute. */

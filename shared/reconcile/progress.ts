@@ -111,7 +111,7 @@ function progressFrom(text: string): Progress | undefined {
 async function sound({ sealer }: Deps, progress: Progress | undefined): Promise<Progress | undefined> {
   if (progress?.plan?.position === undefined) return progress;
   const { seal = "" } = progress;
-  return (await sealer.isGenuine(seal, sealText(progress))) ? progress : undefined;
+  return sealer.isGenuine(seal, sealText(progress)) ? progress : undefined;
 }
 
 function sealText({ seal: _, ...progress }: Progress): string {
@@ -141,7 +141,7 @@ async function write(
 ): Promise<string | undefined> {
   const { store, clock, sealer } = pace.deps;
   const next: Progress = { ...progress, touched: clock.now(), stamp: uniqueToken() };
-  const text = JSON.stringify({ ...next, seal: await sealer.seal(sealText(next)) });
+  const text = JSON.stringify({ ...next, seal: sealer.seal(sealText(next)) });
   return askAgain(pace, async () => {
     const written = await store.putRecord(PROGRESS, text, seen);
     if (written.kind === "written") return written.revision;

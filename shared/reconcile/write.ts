@@ -132,7 +132,7 @@ export async function writeReport(
       past: fitting([...(ledger.past ?? []), pastOf(result)].slice(-MOST_PAST)),
       position: plan.position,
       open,
-      chain: await hashOf(`${ledger.chain ?? ""} ${listed.map(({ hashes }) => hashes?.json).join(" ")}`),
+      chain: hashOf(`${ledger.chain ?? ""} ${listed.map(({ hashes }) => hashes?.json).join(" ")}`),
       sealedSince: ledger.sealedSince ?? plan.at,
     };
     const whole = await sealedReportList(deps, next);
@@ -180,7 +180,7 @@ export function reportOf(
 }
 
 async function hashesOf({ html, md, json }: Record<Format, string>): Promise<Record<Format, string>> {
-  return { html: await hashOf(html), md: await hashOf(md), json: await hashOf(json) };
+  return { html: hashOf(html), md: hashOf(md), json: hashOf(json) };
 }
 
 const chainOf = ({ chain }: ReportList) => (chain === undefined ? {} : { chain });
@@ -279,6 +279,6 @@ function unexplainedIn(
 
 /** Of what became of each sequence, and of those before them. */
 async function digestOf(before: string | undefined, book: SequenceBook | undefined): Promise<string> {
-  const classes = book ? await sha256(book.kept.classes) : "";
+  const classes = book ? sha256(book.kept.classes) : "";
   return hashOf(`${before ?? ""} ${book?.period.after} ${book?.period.upTo} ${classes}`);
 }

@@ -5,6 +5,7 @@ import { DOCUMENT_LIMIT } from "../settings/settings.ts";
 import type { Task } from "../task/document.ts";
 import type { Mark } from "../task/events.ts";
 import { pageHash, pageName, pageOut } from "../task/settled.ts";
+import { documentText } from "../values/document-text.ts";
 import { byteLength } from "../values/json.ts";
 import type { Guard } from "./guards.ts";
 import { pause } from "./retry.ts";
@@ -141,7 +142,7 @@ async function withRoom({ store }: Deps, task: Task): Promise<Task> {
   if (!paged) return task;
   const text = JSON.stringify(paged.settled);
   await store.putPart(task.id, pageName(paged.page), text);
-  return { ...paged.task, settledHash: await pageHash(task.settledHash, text) };
+  return { ...paged.task, settledHash: pageHash(task.settledHash, text) };
 }
 
 function wroteAny(task: Task, stamps: ReadonlySet<string>): boolean {
@@ -166,7 +167,11 @@ function lightened(task: Task): Task {
   return lighter;
 }
 
-const sizeOf = (task: Task) => byteLength(JSON.stringify(task));
+/** Not exact where it is surely small: a character has three bytes at most. */
+function sizeOf(task: Task): number {
+  const text = documentText(task);
+  return text.length * 3 <= DOCUMENT_LIMIT ? text.length : byteLength(text);
+}
 
 function checkSize(task: Task): void {
   const bytes = sizeOf(task);

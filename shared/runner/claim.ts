@@ -14,6 +14,7 @@ import { adopted, deadLetter, submitted } from "../task/create.ts";
 import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
+import { holderToken } from "../task/names.ts";
 import { successionWait } from "../task/succession.ts";
 import { apply } from "../task/transitions.ts";
 import type { HandledAs, Recorded, Word } from "./ack.ts";
@@ -64,7 +65,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
   const { deps, delivery, lease, stop } = execution;
   const { envelope, arrival } = arrived;
   const { queue, seq } = delivery;
-  const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
+  const isSilent = holderCheck(deps, () => AbortSignal.any([lease.lost, stop]));
   // As the message came. To ask after a silent holder takes its time too, in every invocation: it is part of the wait.
   const timeLeft = deps.invocation?.left();
   let reached: Reached | undefined;
@@ -147,7 +148,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
     const holder = {
       queue,
       seq,
-      token: uniqueToken(),
+      token: holderToken(deps.runner, uniqueToken()),
       runner: deps.runner,
       via: deps.bus.serverId(),
       lease: timing(deps.settings).leaseTime,
@@ -238,7 +239,7 @@ async function firstSight(
   const task = submitted(envelope, delivery.queue);
   if (own === undefined) return sealer.acceptsUnsealed ? { task, revision } : undefined;
   // A message that says otherwise than the document did: what is stored decides.
-  if (!(await sealer.isGenuine(own, taskText(task, task.id)))) return undefined;
+  if (!sealer.isGenuine(own, taskText(task, task.id))) return undefined;
   return { task: { ...task, seal: { own, before: "", stamp: task.stamp } }, revision };
 }
 

@@ -25,6 +25,7 @@ export interface Handled extends Recorded {
 export async function handle(deps: Deps, received: Received): Promise<Handled> {
   const execution = await begin(deps, received);
   const recorded = await work(execution).catch((error: unknown) => giveUp(execution, error));
+  // The next pull is sent with the ack, and waits at the server when that frees this message's place.
   if (recorded.word.kind === "ack") execution.prefetch();
   await acknowledge(execution, recorded.word);
   await execution.lease.release();
@@ -48,14 +49,12 @@ function idOf({ arrived, delivery }: Pick<Execution, "arrived" | "delivery">): s
 type Worked = Recorded & { readonly id?: string };
 
 async function work(execution: Execution): Promise<Worked> {
-  const { arrived, prefetch } = execution;
+  const { arrived } = execution;
   if (isPawlError(arrived)) return bury(execution, arrived);
   const claimed = await claim(execution, arrived);
   if (claimed.kind === "closed") return claimed.recorded;
   const holding = await waitForPredecessor(claimed.holding);
   const ran = await run(holding);
-  // Sent while the record is written, it waits at the server by the time the ack frees this message's place.
-  prefetch();
   const recorded = await record(holding, ran);
   if (FINAL.has(recorded.as)) await tellParent(execution.deps, holding.held.task);
   return recorded;
@@ -84,7 +83,7 @@ async function tellParent(deps: Deps, { id, parent }: Running): Promise<void> {
 
 async function bury(execution: Execution, problem: PawlError): Promise<Worked> {
   const { deps, delivery, queue, lease, stop } = execution;
-  const isSilent = holderCheck(deps, AbortSignal.any([lease.lost, stop]));
+  const isSilent = holderCheck(deps, () => AbortSignal.any([lease.lost, stop]));
   const id = await keepPoison(
     deps,
     { delivery, queue, guard: beforeClaim(deps, lease, stop), isSilent },

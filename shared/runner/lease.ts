@@ -44,6 +44,9 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/** A reason of one's own: without one, each abort would make an error. */
+const STOPPED = "no more heartbeats";
+
 export interface Instant {
   readonly wall: number;
   readonly monotonic: number;
@@ -146,13 +149,13 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
     }
   };
 
-  let unsubscribe = () => {};
-  const answer = ({ agent, token }: Claim) => {
-    unsubscribe = deps.bus.answerFor({ agent, token }, () => !lost.signal.aborted && left() > 0);
+  let fallSilent = () => {};
+  const answer = (held: Claim) => {
+    fallSilent = deps.bus.answerFor(held, () => !lost.signal.aborted && left() > 0);
   };
 
   const stopBeats = async () => {
-    stopped.abort();
+    stopped.abort(STOPPED);
     await inFlight;
   };
 
@@ -179,7 +182,7 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
     },
     stopBeats,
     release: () => {
-      unsubscribe();
+      fallSilent();
       return stopBeats();
     },
   };

@@ -18,6 +18,11 @@ import type { Lease } from "./lease.ts";
 import { journalOf, type Outcome, type Ran } from "./outcome.ts";
 import { stackOf } from "./stack.ts";
 
+/** A reason of one's own: without one, each abort would make an error. */
+const OVER = "the execution is over";
+/** Of all of them: to make one takes down where it was made, and nobody asks. */
+const EXECUTION_OVER = new PawlError("execution_over", "This execution of the task is over");
+
 type Ending =
   /** `lingers`: other calls that it had made still run. */
   | { readonly value: unknown; readonly lingers?: boolean }
@@ -101,10 +106,10 @@ async function runHeld(execution: Holding): Promise<Ran> {
     const outcome = classify(deps, { thrown: error }, { ...cause, isUnopened: true });
     return { outcome, journal: outcome.kind === "abandoned" ? before : await unopened(execution) };
   } finally {
-    over.abort();
+    over.abort(OVER);
     for (const signal of causes) signal.removeEventListener("abort", relay);
     // However it ended, nothing of this execution may go on: not what it forgot to await, nor what ran beside a wait.
-    abort.abort(new PawlError("execution_over", `This execution of task ${task.id} is over`));
+    abort.abort(EXECUTION_OVER);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Head } from "../journal/entries.ts";
 import type { Seal, Task } from "../task/document.ts";
+import { contentText } from "../values/document-text.ts";
 
 /** The seal of a document or journal; undefined where its last writer made none. */
 export function sealIn({ seal, stamp }: Task | Head): Seal | undefined {
@@ -7,15 +8,13 @@ export function sealIn({ seal, stamp }: Task | Head): Seal | undefined {
 }
 
 /** What the seal of a task's document is made of. A document that lies under another key has none that fits. */
-export function taskText(task: Task, key: string): string {
-  const { seal, ...content } = task;
-  return `task ${key} after ${seal?.before ?? ""}\n${JSON.stringify(content)}`;
+export function taskText(task: Task, key: string, before = task.seal?.before): string {
+  return `task ${key} after ${before ?? ""}\n${contentText(task)}`;
 }
 
 /** The same of a journal. Its pages and large values are known by their names, which say what they hold. */
-export function headText(head: Head): string {
-  const { seal, ...content } = head;
-  return `journal ${head.taskId} after ${seal?.before ?? ""}\n${JSON.stringify(content)}`;
+export function headText(head: Head, before = head.seal?.before): string {
+  return `journal ${head.taskId} after ${before ?? ""}\n${contentText(head)}`;
 }
 
 /** The same for what is no task's: records, and texts of reports. */

@@ -5,6 +5,7 @@ import type { Sealer } from "../ports/sealer.ts";
 import type { Found, Stored, StoredHead, TaskStore, WriteResult } from "../ports/store.ts";
 import type { Seal, Task } from "../task/document.ts";
 import { sweepAt } from "../task/due.ts";
+import { resealed } from "../values/document-text.ts";
 import { headText, keyIdOf, sealIn, taskText } from "./seal.ts";
 
 /**
@@ -14,28 +15,27 @@ import { headText, keyIdOf, sealIn, taskText } from "./seal.ts";
 export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
   const write = async <T extends Task | Head>(
     content: T,
-    text: (content: T) => string,
+    text: (content: T, before: string) => string,
     put: (content: T) => Promise<WriteResult>,
   ): Promise<WriteResult> => {
     const { stamp } = content;
     const before = content.seal?.own ?? "";
-    const own = await sealer.seal(text({ ...content, seal: { own: "", before, stamp } }));
-    const seal: Seal = { own, before, stamp };
-    const result = await put({ ...content, seal });
+    const seal: Seal = { own: sealer.seal(text(content, before)), before, stamp };
+    const result = await put(resealed(content, seal));
     return result.kind === "written" ? { ...result, seal } : result;
   };
-  const codeOf = async (task: Task) => {
+  const codeOf = (task: Task) => {
     const { own } = sealIn(task) ?? {};
-    return own === undefined || (await sealer.isOfKnownKey(own)) ? "document_altered" : "seal_key_unknown";
+    return own === undefined || sealer.isOfKnownKey(own) ? "document_altered" : "seal_key_unknown";
   };
-  const taskOf = (task: Task) => taskText(task, task.id);
-  const read = async (found: Stored, id: string): Promise<Stored> => {
-    const why = await alteredTask(found.task, id, sealer);
-    if (why) throw new Altered(await codeOf(found.task), why, found);
+  const taskOf = (task: Task, before: string) => taskText(task, task.id, before);
+  const read = (found: Stored, id: string): Stored => {
+    const why = alteredTask(found.task, id, sealer);
+    if (why) throw new Altered(codeOf(found.task), why, found);
     return found;
   };
-  const checked = async (found: Found): Promise<Found> => {
-    const altered = "task" in found ? await alteredTask(found.task, found.key, sealer) : undefined;
+  const checked = (found: Found): Found => {
+    const altered = "task" in found ? alteredTask(found.task, found.key, sealer) : undefined;
     return altered ? { ...found, altered } : found;
   };
 
@@ -52,7 +52,7 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
     due: async (agent, state, { after: first, until }, limit) => {
       for (let after = first; ; ) {
         const page = await store.due(agent, state, { after, until }, limit);
-        const whys = await Promise.all(page.tasks.map(({ task }) => alteredTask(task, task.id, sealer)));
+        const whys = page.tasks.map(({ task }) => alteredTask(task, task.id, sealer));
         for (const [i, why] of whys.entries())
           if (why) log("error", "document.altered", { task: page.tasks[i]?.task.id ?? "", reason: why });
         const tasks = page.tasks.filter((_, i) => !whys[i]);
@@ -64,13 +64,12 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
     },
     changes: async (...asked) => {
       const page = await store.changes(...asked);
-      return { ...page, documents: await Promise.all(page.documents.map(checked)) };
+      return { ...page, documents: page.documents.map(checked) };
     },
-    getMany: async (ids) =>
-      Promise.all((await store.getMany(ids)).map((found) => (found ? checked(found) : undefined))),
+    getMany: async (ids) => (await store.getMany(ids)).map((found) => (found ? checked(found) : undefined)),
     getHead: async (taskId) => {
       const found = await store.getHead(taskId);
-      const why = found && (await alteredHead(found.head, taskId, sealer));
+      const why = found && alteredHead(found.head, taskId, sealer);
       if (why) throw new Altered("journal_altered", why, found as StoredHead);
       return found;
     },
@@ -79,27 +78,22 @@ export function sealed(store: TaskStore, sealer: Sealer, log: Log): TaskStore {
 }
 
 /** What shows that a document is not as its last writer left it; undefined where it is. */
-export async function alteredTask(task: Task, key: string, sealer: Sealer): Promise<string | undefined> {
+export function alteredTask(task: Task, key: string, sealer: Sealer): string | undefined {
   if (task.id !== key) return `The document under ${key} is that of task ${String(task.id).slice(0, 200)}`;
   return unsound(`Task ${key}'s document`, sealIn(task), taskText(task, key), sealer);
 }
 
-export async function alteredHead(head: Head, taskId: string, sealer: Sealer): Promise<string | undefined> {
+export function alteredHead(head: Head, taskId: string, sealer: Sealer): string | undefined {
   if (head.taskId !== taskId)
     return `The journal under ${taskId} is that of task ${String(head.taskId).slice(0, 200)}`;
   return unsound(`Task ${taskId}'s journal`, sealIn(head), headText(head), sealer);
 }
 
-async function unsound(
-  what: string,
-  seal: Seal | undefined,
-  text: string,
-  sealer: Sealer,
-): Promise<string | undefined> {
+function unsound(what: string, seal: Seal | undefined, text: string, sealer: Sealer): string | undefined {
   if (seal === undefined)
     return sealer.acceptsUnsealed ? undefined : `${what} has no seal, and PAWL_SEAL_KEY asks for one`;
-  if (await sealer.isGenuine(seal.own, text)) return undefined;
-  return (await sealer.isOfKnownKey(seal.own))
+  if (sealer.isGenuine(seal.own, text)) return undefined;
+  return sealer.isOfKnownKey(seal.own)
     ? `${what} was changed after its last writer sealed it`
     : `${what} is sealed with a key that PAWL_SEAL_KEY does not have (${keyName(seal)})`;
 }

@@ -268,7 +268,9 @@ const OWN: Readonly<Record<OwnField, true>> = {
 
 /** The fields that every state has, without those of the state it is in. */
 export function common(task: Task): Common {
-  return Object.fromEntries(Object.entries(task).filter(([field]) => !(field in OWN))) as unknown as Common;
+  const fields: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(task)) if (!(field in OWN)) fields[field] = value;
+  return fields as unknown as Common;
 }
 
 /** What shows that a document is as its last writer left it. */

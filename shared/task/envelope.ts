@@ -104,7 +104,7 @@ export async function decodeEnvelope(
     ...(typeof body.parent === "string" && { parent: body.parent }),
     ...(isJsonObject(body.meta) && { meta: readMeta(body.meta) }),
     input: body.input,
-    inputHash: await hashInput(body.input),
+    inputHash: hashInput(body.input),
     at: typeof body.at === "number" ? body.at : 0,
     stamp: typeof body.stamp === "string" ? body.stamp : "",
     by: typeof body.by === "string" ? body.by : "unknown",

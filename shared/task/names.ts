@@ -1,4 +1,5 @@
 import { PawlError } from "../errors/errors.ts";
+import { mixed } from "../values/hashes.ts";
 
 /** Safe both as one NATS subject token and as a Firestore document id, which reserves `__…__` for itself. */
 const TASK_ID = /^(?!__.*__$)[A-Za-z0-9_-]{1,128}$/;
@@ -108,4 +109,18 @@ export function laneOf(key: string, lanes: number): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
   return (hash >>> 0) % lanes;
+}
+
+/** A claim's token. It begins with where its holder can be asked after it, which is one place for all claims of a runner. */
+export function holderToken(runner: string, unique: string): string {
+  const [a, b] = [mixed(runner, 0x9e3779b9), mixed(runner, 0x85ebca6b)];
+  return `${a.toString(36)}${b.toString(36)}_${unique}`;
+}
+
+/** Where to ask after a claim: in its token, of which the rest is what to ask. */
+export function holderSubject(
+  { namespace }: Pick<Queue, "namespace">,
+  { agent, token }: { readonly agent: string; readonly token: string },
+): string {
+  return `${namespace}.holders.${agent}.${token.split("_")[0]}`;
 }

@@ -15,8 +15,8 @@ export function settle(settled: readonly Settlement[], entry: Settlement): reado
 }
 
 /** Of a page, and of all before it. */
-export async function pageHash(before: string | undefined, page: string): Promise<string> {
-  return (await sha256(`${before ?? ""}\n${page}`)).slice(0, 32);
+export function pageHash(before: string | undefined, page: string): string {
+  return sha256(`${before ?? ""}\n${page}`).slice(0, 32);
 }
 
 export const pageName = (page: number) => `settled-${page}`;

@@ -119,7 +119,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   };
 
   const { now: at, stamp, by } = mark();
-  const inputHash = await hashInput(input);
+  const inputHash = hashInput(input);
   await store.create(submitted({ id, agent: "test", lane: 0, input, inputHash, at, stamp, by }, QUEUE));
   let crash = crashOf(options);
   for (let starts = 0; ; ) {

@@ -50,7 +50,7 @@ export function authenticator(now: () => number = Date.now): Authenticate {
   return async (text, env) => {
     // Text that can't be a token is refused without opening a connection.
     if (text === undefined || !isTokenLike(text)) return { kind: "refused" };
-    const hash = await sha256(text);
+    const hash = sha256(text);
     const perMinute = env.rateLimit ?? DEFAULT_RATE;
     const from = env.from ?? "";
     const isKnown = known.get(hash) !== undefined;

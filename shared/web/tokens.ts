@@ -44,7 +44,7 @@ export async function createToken(
       "input_invalid",
       `The owner is ${JSON.stringify(token.owner)}; it should be 1 to 128 of A-Z a-z 0-9 _ . @ -`,
     );
-  const hash = await sha256(text);
+  const hash = sha256(text);
   await addListed(store, hash);
   await store.putRecord(recordName(hash), JSON.stringify(token));
   return text;
@@ -76,7 +76,7 @@ export async function revokeToken(store: TaskStore, given: string): Promise<Know
 
 /** Looked up by its hash: no comparison's time says anything of a token. One that has expired is found too. */
 export async function findToken(store: TaskStore, text: string): Promise<KnownToken | undefined> {
-  return isTokenLike(text) ? findByHash(store, await sha256(text)) : undefined;
+  return isTokenLike(text) ? findByHash(store, sha256(text)) : undefined;
 }
 
 export async function findByHash(store: TaskStore, hash: string): Promise<KnownToken | undefined> {

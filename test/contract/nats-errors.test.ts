@@ -11,7 +11,11 @@ const notEnabled = (message: string, cause?: Error) =>
   Object.assign(new Error(message, { cause }), { name: "JetStreamNotEnabled" });
 /** As much of a connection as a link looks at. */
 const connection = (says: { jetstream?: boolean }) =>
-  ({ info: { version: "2.10.0", ...says }, async *status() {} }) as unknown as NatsConnection;
+  ({
+    info: { version: "2.10.0", ...says },
+    async *status() {},
+    closed: () => new Promise(() => {}),
+  }) as unknown as NatsConnection;
 
 test("what passes is told apart from what never will", () => {
   // No meta leader, insufficient resources, a store that failed: a cluster that is not well, yet.

@@ -25,7 +25,7 @@ const mark = () => ({ now: Date.now(), stamp: randomUUID(), by: "test" });
 
 async function newTask(input: JsonObject = { n: 1 }, id = `t-${randomUUID()}`) {
   const { now: at, stamp, by } = mark();
-  const inputHash = await hashInput(input);
+  const inputHash = hashInput(input);
   return submitted({ id, agent: "recorder", lane: 0, input, inputHash, at, stamp, by }, "Q");
 }
 

@@ -24,7 +24,7 @@ async function sameMessage(b: Bench, id: string, msgId = `submit:${id}`) {
     agent,
     lane,
     input,
-    inputHash: await hashInput(input),
+    inputHash: hashInput(input),
     at: createdAt,
     stamp,
     by,
@@ -166,7 +166,7 @@ test("a message published directly is its own submit; the same id with another i
   expect(task.settled.map((one) => one.outcome)).toEqual(["completed", "duplicate", "conflict"]);
   const { sha256 } = await import("../../shared/values/json.ts");
   const conflict = task.settled[2];
-  const kept = await b.task(`stray-${(await sha256(`${conflict?.queue}:${conflict?.seq}`)).slice(0, 32)}`);
+  const kept = await b.task(`stray-${sha256(`${conflict?.queue}:${conflict?.seq}`).slice(0, 32)}`);
   expect(kept).toMatchObject({ state: "failed", error: { code: "id_conflict" }, input: { a: 2 } });
   expect(runs).toEqual(["direct"]);
 });

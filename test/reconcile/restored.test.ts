@@ -108,7 +108,7 @@ test("a document that was put back stores its next page of settlements over the 
     const change = (task: Task): Task => ({ ...task, settled: [...task.settled, ...more] });
     await update(b.deps, stored, change, () => {});
     const text = (await store.getPart("t", pageName(0))) ?? "";
-    const isItsOwn = (await b.task("t")).settledHash === (await pageHash(undefined, text));
+    const isItsOwn = (await b.task("t")).settledHash === pageHash(undefined, text);
     return { isItsOwn, last: (JSON.parse(text || "[]") as Settlement[]).at(-1)?.seq };
   };
   await settleUpTo(10, 1);

@@ -101,7 +101,7 @@ async function publishRaw(b: Bench, token: string, data: Uint8Array): Promise<nu
 
 const strayId = async (b: Bench, seq: number) => {
   const { streamName } = await import("../../shared/task/names.ts");
-  return `stray-${(await sha256(`${streamName(b.queue)}:${seq}`)).slice(0, 32)}`;
+  return `stray-${sha256(`${streamName(b.queue)}:${seq}`).slice(0, 32)}`;
 };
 
 describe.each(stores)("$kind: poison", ({ kind, here }) => {

@@ -123,7 +123,7 @@ async function resolveTruly(simulation: Simulation, deps: Deps, id: string): Pro
 
 async function effectKeyOf({ settings }: Deps, { id, createdAt, epoch, effect }: InDoubt): Promise<string> {
   const again = epoch > 0 ? `/${epoch}` : "";
-  return `pawl-${(await sha256(`${settings.namespace}/${id}/${createdAt}/${effect}${again}`)).slice(0, 40)}`;
+  return `pawl-${sha256(`${settings.namespace}/${id}/${createdAt}/${effect}${again}`).slice(0, 40)}`;
 }
 
 const LOOK_EVERY = 20_000;

@@ -2,7 +2,7 @@ import { append } from "../../shared/audit/trail.ts";
 import { systemClock } from "../../shared/ports/clock.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
-import { nodeSealer } from "../../shared/seal/node.ts";
+import { sealerOf } from "../../shared/seal/sealer.ts";
 import { makeSettings } from "../../shared/settings/settings.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
 
@@ -17,7 +17,7 @@ export function auditDeps(store: TaskStore = memoryStore(), keys?: readonly stri
     runner: "r-1",
     actor: { name: "ann", token: "tok_0123456789abcdef", via: "api" },
     meter: { count: () => {}, flush: async () => {} },
-    sealer: nodeSealer(keys),
+    sealer: sealerOf(keys),
   } as unknown as Deps & { readonly actor: NonNullable<Deps["actor"]> };
   const add = (task: string, more: Partial<Parameters<typeof append>[1]> = {}) =>
     append(deps, { op: "cancel", task, actor: deps.actor, outcome: "done", ...more });

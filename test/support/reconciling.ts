@@ -51,7 +51,7 @@ export function patched({ deps }: Bench, store: Partial<TaskStore>): void {
 export async function putProgress({ store, sealer }: Wired, progress: object): Promise<void> {
   const name = "reconcile-progress";
   const { seal: _, ...rest } = progress as { seal?: string };
-  const seal = await sealer.seal(recordText(name, JSON.stringify(rest)));
+  const seal = sealer.seal(recordText(name, JSON.stringify(rest)));
   const there = await store.getRecord(name);
   await store.putRecord(name, JSON.stringify({ ...rest, seal }), there?.revision);
 }

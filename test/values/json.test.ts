@@ -34,9 +34,9 @@ test("the same value in another order of keys has the same hash, another value a
   };
   await fc.assert(
     fc.asyncProperty(json, json, async (a, b) => {
-      expect(await hashInput({ v: a })).toBe(await hashInput(shuffled({ v: a }) as JsonObject));
+      expect(hashInput({ v: a })).toBe(hashInput(shuffled({ v: a }) as JsonObject));
       const same = canonicalJson(a) === canonicalJson(b);
-      expect((await hashInput({ v: a })) === (await hashInput({ v: b }))).toBe(same);
+      expect(hashInput({ v: a }) === hashInput({ v: b })).toBe(same);
     }),
   );
 });

@@ -107,7 +107,7 @@ test("a stream's token is looked up every few seconds, however many streams it h
 test("its last use is written beside the request, every few minutes, and lists tokens of earlier versions", async () => {
   const { ask, store, kept } = door();
   const text = `pawl_${"a".repeat(43)}`;
-  const hash = await sha256(text);
+  const hash = sha256(text);
   await store.putPart("__tokens__", hash, JSON.stringify(ANN));
   expect(await listedHashes(store)).toEqual([]);
   const used = now;

@@ -187,7 +187,7 @@ function addCreate(tokens: Command, config: () => Config): void {
       await using wired = await wire(config(), logger(options.json ?? false));
       const deps = { ...wired, actor: commandActor() };
       const text = newTokenText();
-      const id = tokenIdOf(await sha256(text));
+      const id = tokenIdOf(sha256(text));
       const detail = `owner ${token.owner}, scopes ${given.join(",")}${agents ? `, agents ${agents.join(",")}` : ""}${options.expires ? `, for ${options.expires}` : ""}`;
       await audited(deps, { op: "token create", token: id, detail }, () =>
         createToken(deps.store, token, text),

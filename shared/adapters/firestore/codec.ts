@@ -2,6 +2,7 @@ import type { Head } from "../../journal/entries.ts";
 import type { Task } from "../../task/document.ts";
 import { sweepAt } from "../../task/due.ts";
 import { laneOf } from "../../task/names.ts";
+import { documentText } from "../../values/document-text.ts";
 
 /**
  * A task as Firestore fields: what queries and people look for as fields of their own, everything as one JSON text.
@@ -23,7 +24,7 @@ export interface TaskFields {
 }
 
 export function toFields(task: Task): TaskFields {
-  return { ...queryFields(task), json: JSON.stringify(task) };
+  return { ...queryFields(task), json: documentText(task) };
 }
 
 export function queryFields(task: Task): Omit<TaskFields, "json"> {
@@ -57,7 +58,7 @@ export const TEXTS = (namespace: string) => `${namespace}-texts`;
 /** One for each task whose document was removed, while what it owned is not. */
 export const REMOVED = (namespace: string) => `${namespace}-removed`;
 export const partId = (taskId: string, name: string) => `${taskId}.${name}`;
-export const headFields = (head: Head) => ({ stamp: head.stamp, json: JSON.stringify(head) });
+export const headFields = (head: Head) => ({ stamp: head.stamp, json: documentText(head) });
 export const partFields = (taskId: string, text: string) => ({ taskId, text });
 /** With something that no other write has: the same again would keep its revision. */
 export const recordFields = (text: string) => ({ text, ...markFields() });

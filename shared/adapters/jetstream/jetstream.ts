@@ -1,29 +1,22 @@
-import {
-  type Consumer,
-  type JetStreamClient,
-  type JetStreamManager,
-  type JsMsg,
-  jetstream,
-  jetstreamManager,
-} from "@nats-io/jetstream";
+import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { type Msg, headers as makeHeaders, type NatsConnection } from "@nats-io/nats-core";
 import { messageOf, PawlError } from "../../errors/errors.ts";
-import type {
-  Bus,
-  Delivery,
-  HeldClaim,
-  OutgoingMessage,
-  PublishResult,
-  Pull,
-  StoredMessage,
-} from "../../ports/bus.ts";
-import type { Fields } from "../../ports/queue-fields.ts";
+import type { Bus, OutgoingMessage, PublishResult, StoredMessage } from "../../ports/bus.ts";
 import type { Settings } from "../../settings/settings.ts";
-import { confinedPrefix, consumerName, type Queue, streamName, subjectPrefix } from "../../task/names.ts";
+import {
+  confinedPrefix,
+  consumerName,
+  holderSubject,
+  type Queue,
+  streamName,
+  subjectPrefix,
+} from "../../task/names.ts";
 import { headerMap, looks } from "./look.ts";
-import { apiCode, busError, GONE, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
+import { apiCode, busError, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
-import { ensureAdvisories, ensureQueue, unsafeDrift } from "./queue.ts";
+import { publishAck } from "./publish-ack.ts";
+import { pulls } from "./pull.ts";
+import { ensureAdvisories, ensureQueue } from "./queue.ts";
 
 const STORE_FAILED = 10077;
 
@@ -39,22 +32,18 @@ export async function jetstreamBus(
 ): Promise<Bus> {
   const timeout = settings.requestTimeout;
   const options = { timeout, ...(isConfined && { apiPrefix: confinedPrefix(settings) }) };
-  const js = jetstream(nc, options);
   const jsm = await jetstreamManager(nc, { ...options, checkAPI: false });
   const link = natsLink(nc, timeout);
-  const consumers = consumersOf(js, consumerName(settings));
+  const announced = announcements(nc);
   return {
     name: `JetStream at ${nc.getServer()}`,
     ensure: async (queue, how = "correct") => {
       const changes = await ensureQueue(jsm, link, queue, settings, store, how);
       return how === "correct" ? [...changes, ...(await ensureAdvisories(jsm, link, settings))] : changes;
     },
-    publish: (queue, message) => publish(js, nc, link, queue, message, timeout),
+    publish: (queue, message) => publish(nc, link, queue, message),
     lookup: (queue, taskId) => lookup(jsm, link, queue, taskId),
-    pull: (queue, waitMs, drifted = () => {}) => {
-      const wrap = (message: JsMsg) => delivery(message, jsm, nc, link, settings, drifted);
-      return pull(consumers, link, queue, waitMs, wrap);
-    },
+    pull: pulls(nc, jsm, link, settings),
     state: async (queue) => {
       const runner = consumerName(queue);
       const info = await link(() => jsm.consumers.info(streamName(queue), runner)).catch((error: unknown) => {
@@ -63,9 +52,7 @@ export async function jetstreamBus(
       return { pending: info.num_pending, inFlight: info.num_ack_pending };
     },
     ...looks(jsm, link, settings, store),
-    announce: ({ agent, id }) => {
-      if (!nc.isClosed()) nc.publish(`${settings.namespace}.events.${agent}.${id}`);
-    },
+    announce: ({ agent, id }) => announced.add(`${settings.namespace}.events.${agent}.${id}`),
     listen: (changed, id = "*") => {
       const callback = (error: Error | null, message: Msg) => {
         if (!error) changed(message.subject.split(".").at(-1) as string);
@@ -74,17 +61,10 @@ export async function jetstreamBus(
       return () => subscription.unsubscribe();
     },
     serverId: () => nc.info?.server_id ?? "",
-    answerFor: (claim, isHeld) => {
-      // Without the right to subscribe it is called with the error alone; a successor then gets no answer.
-      const callback = (error: Error | null, question: Msg) => {
-        if (!error) question.respond(isHeld() ? "yes" : "no");
-      };
-      const subscription = nc.subscribe(holderSubject(settings, claim), { callback });
-      return () => subscription.unsubscribe();
-    },
+    answerFor: holders(nc, settings),
     isHeld: async (claim) => {
       try {
-        const answer = await nc.request(holderSubject(settings, claim), "", {
+        const answer = await nc.request(holderSubject(settings, claim), claim.token, {
           timeout: Math.min(timeout, 500),
         });
         return answer.string() === "yes";
@@ -93,6 +73,7 @@ export async function jetstreamBus(
       }
     },
     close: async () => {
+      announced.flush();
       await nc.close();
     },
     ...(isConfined && leftToOthers),
@@ -105,17 +86,48 @@ export async function jetstreamBus(
  */
 const leftToOthers: Pick<Bus, "ensure" | "queues"> = { ensure: async () => [], queues: async () => [] };
 
-function holderSubject({ namespace }: Settings, { agent, token }: HeldClaim): string {
-  return `${namespace}.holders.${agent}.${token}`;
+/** Who looks on does not see more than so often that something has changed. */
+const SEEN_EVERY = 20;
+
+/** Each subject once in a while: a task that is over in a moment has changed several times. */
+function announcements(nc: NatsConnection) {
+  const subjects = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (!nc.isClosed()) for (const subject of subjects) nc.publish(subject);
+    subjects.clear();
+  };
+  const add = (subject: string) => {
+    subjects.add(subject);
+    timer ??= setTimeout(flush, SEEN_EVERY);
+  };
+  return { add, flush };
+}
+
+/** Who is asked after claims: one subscription for all claims of an agent that this connection holds. */
+function holders(nc: NatsConnection, settings: Settings): Bus["answerFor"] {
+  const held = new Map<string, () => boolean>();
+  const heard = new Set<string>();
+  // Without the right to subscribe it is called with the error alone; a successor then gets no answer.
+  const callback = (error: Error | null, question: Msg) => {
+    if (!error) question.respond(held.get(question.string())?.() ? "yes" : "no");
+  };
+  return (claim, isHeld) => {
+    const subject = holderSubject(settings, claim);
+    held.set(claim.token, isHeld);
+    if (!heard.has(subject)) nc.subscribe(subject, { callback });
+    heard.add(subject);
+    return () => void held.delete(claim.token);
+  };
 }
 
 async function publish(
-  js: JetStreamClient,
   nc: NatsConnection,
   link: Link,
   queue: Queue,
   message: OutgoingMessage,
-  timeout: number,
 ): Promise<PublishResult> {
   const what = `Publishing task ${message.taskId}`;
   const room = (nc.info?.max_payload ?? 1024 * 1024) - 4096;
@@ -127,10 +139,10 @@ async function publish(
   }
   const headers = makeHeaders();
   for (const [name, value] of Object.entries(message.headers)) headers.set(name, value);
+  headers.set("Nats-Msg-Id", message.msgId);
   try {
-    const options = { msgID: message.msgId, headers, timeout };
     const subject = subjectPrefix(queue) + message.taskId;
-    const ack = await link(() => js.publish(subject, message.data, options));
+    const ack = await publishAck(link, { subject, data: message.data, headers });
     return { kind: ack.duplicate ? "duplicate" : "stored", seq: ack.seq };
   } catch (error) {
     if (apiCode(error) === STORE_FAILED) {
@@ -165,104 +177,4 @@ async function lookup(
     if (apiCode(error) === NO_MESSAGE) return undefined;
     throw missing(error, `Looking up ${subject}`);
   }
-}
-
-interface Consumers {
-  open(stream: string): Promise<Consumer>;
-  forget(stream: string): void;
-}
-
-/** Consumers by stream, asked for once and after a failure: a pull itself is then a single message. */
-function consumersOf(js: JetStreamClient, consumer: string): Consumers {
-  const opened = new Map<string, Promise<Consumer>>();
-  return {
-    open: (stream) => {
-      const known = opened.get(stream) ?? js.consumers.get(stream, consumer);
-      opened.set(stream, known);
-      return known;
-    },
-    forget: (stream) => void opened.delete(stream),
-  };
-}
-
-function pull(
-  consumers: Consumers,
-  link: Link,
-  queue: Queue,
-  waitMs: number,
-  delivered: (message: JsMsg) => Delivery,
-): Pull {
-  const what = `Pulling from ${streamName(queue)}`;
-  const cancelled = Promise.withResolvers<undefined>();
-  let isCancelled = false;
-  let stopFetch: (() => Promise<unknown>) | undefined;
-  const fetched = async (): Promise<Delivery | undefined> => {
-    try {
-      const consumer = await link(() => consumers.open(streamName(queue)));
-      const messages = await consumer.fetch({ max_messages: 1, expires: waitMs });
-      if (isCancelled) await messages.close();
-      stopFetch = () => messages.close().catch(() => {});
-      // Asked of the link once more: a reconnect since may have led to a server that is too old.
-      for await (const message of messages) return link(async () => delivered(message));
-      return undefined;
-    } catch (error) {
-      consumers.forget(streamName(queue));
-      throw missing(error, what);
-    }
-  };
-  const outcome = Promise.race([fetched(), cancelled.promise]);
-  // It may fail while its owner still waits for the last ack: that is not unhandled, only not looked at yet.
-  outcome.catch(() => {});
-  return {
-    delivery: outcome,
-    cancel: async () => {
-      isCancelled = true;
-      await stopFetch?.();
-      cancelled.resolve(undefined);
-    },
-  };
-}
-
-function delivery(
-  message: JsMsg,
-  jsm: JetStreamManager,
-  nc: NatsConnection,
-  link: Link,
-  settings: Settings,
-  drifted: (drift: string) => void,
-): Delivery {
-  const { info } = message;
-  // The class has it, its interface leaves it out; an ack can be confirmed again only by a request to this subject.
-  const { reply } = message as JsMsg & { reply: string };
-  /** A request to the reply subject: its answer means that the consumer's leader has taken the word. */
-  const say = async (word: string) => {
-    try {
-      await link(() => nc.request(reply, word, { timeout: settings.requestTimeout }));
-    } catch (error) {
-      throw busError(error, `${word.split(" ")[0]} for sequence ${info.streamSequence} of ${info.stream}`);
-    }
-  };
-  return {
-    subject: message.subject,
-    data: message.data,
-    headers: headerMap(message.headers),
-    queue: info.stream,
-    seq: info.streamSequence,
-    redelivered: info.deliveryCount > 1,
-    deliveries: info.deliveryCount,
-    working: () => say("+WPI"),
-    current: async () => {
-      try {
-        const now = await link(() => jsm.consumers.info(info.stream, info.consumer));
-        const drift = unsafeDrift(now.config as unknown as Fields, settings);
-        if (drift) drifted(drift);
-        return now.delivered.consumer_seq <= info.deliverySequence;
-      } catch (error) {
-        if (GONE.has(apiCode(error) ?? 0)) return false;
-        throw busError(error, `Asking for consumer ${info.consumer} of ${info.stream}`);
-      }
-    },
-    ack: () => say("+ACK"),
-    nak: (delayMs) => say(delayMs > 0 ? `-NAK {"delay": ${Math.ceil(delayMs) * 1_000_000}}` : "-NAK"),
-  };
 }

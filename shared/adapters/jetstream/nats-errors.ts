@@ -37,6 +37,14 @@ export function isOff(error: unknown): boolean {
   return error.name === "JetStreamNotEnabled" || SWITCHED_OFF.has(apiCode(error) ?? 0);
 }
 
+/** Nobody listens to what JetStream listens to, where it is on. The name is the client's. */
+export class NotThere extends Error {
+  override readonly name = "JetStreamNotEnabled";
+  constructor(subject: string) {
+    super(`nobody listens to ${subject}`);
+  }
+}
+
 /** The same of a server that has JetStream, which passes: a cluster answers so for seconds while it chooses a leader. */
 export class JetStreamAway extends Error {
   override readonly name = "JetStreamAway";

@@ -1,12 +1,27 @@
-import type { NatsConnection } from "@nats-io/nats-core";
+import {
+  ClosedConnectionError,
+  type Msg,
+  type NatsConnection,
+  PermissionViolationError,
+} from "@nats-io/nats-core";
 import { isOff, JetStreamAway } from "./nats-errors.ts";
 import { tooOld } from "./nats-version.ts";
+import { natsRequests, type Question } from "./requests.ts";
 
 /**
  * Runs a JetStream request over the connection, and fails it as soon as its answer can't come any more. Asks nothing of a
  * server that is too old, whichever one a reconnect has led to.
  */
-export type Link = <T>(request: () => Promise<T>) => Promise<T>;
+export interface Link {
+  /** A request that the client makes. */
+  <T>(request: () => Promise<T>): Promise<T>;
+  /** A request of our own, which costs less. */
+  ask(question: Question): Promise<Msg>;
+  /** When there is a connection, to a server that is new enough; undefined where it is there now. */
+  ready(): Promise<void> | undefined;
+  /** Calls back when no answer from a subject can come any more, until the returned function is called. */
+  watch(subject: string, fail: (error: unknown) => void): () => void;
+}
 
 /**
  * A request that was under way when the connection broke, or is made while it is broken, is not sent again after the
@@ -14,6 +29,7 @@ export type Link = <T>(request: () => Promise<T>) => Promise<T>;
  * new one waits for the connection first, `timeout` at most.
  */
 export function natsLink(nc: NatsConnection, timeout: number): Link {
+  const requests = natsRequests(nc, timeout);
   const underWay = new Set<(error: unknown) => void>();
   let back: PromiseWithResolvers<void> | undefined;
   let hasAnswered = false;
@@ -26,23 +42,44 @@ export function natsLink(nc: NatsConnection, timeout: number): Link {
     const isTold = nc.info !== undefined && !nc.info.jetstream && !hasAnswered;
     return isOff(error) && !isTold ? new JetStreamAway(error) : error;
   };
+  const lost = () => {
+    const error = new Error("the connection was lost before the answer came");
+    for (const fail of underWay) fail(error);
+    underWay.clear();
+    requests.fail(error);
+  };
   refuse();
+  let known = nc.info;
   void (async () => {
-    for await (const { type } of nc.status()) {
-      if (type === "disconnect") {
+    for await (const status of nc.status()) {
+      if (status.type === "disconnect") {
         back ??= Promise.withResolvers();
-        for (const fail of underWay) fail(new Error("the connection was lost before the answer came"));
-        underWay.clear();
-      } else if (type === "reconnect") {
+        lost();
+      } else if (status.type === "reconnect") {
         back?.resolve();
         back = undefined;
+      } else if (status.type === "error") {
+        const { error } = status;
+        if (error instanceof PermissionViolationError && error.operation === "publish")
+          requests.refused(error.subject, error);
       }
     }
   })();
+  // A connection that is closed for good says no more.
+  void nc.closed().then(() => requests.fail(new ClosedConnectionError()));
 
-  return async (request) => {
-    if (back) await within(back.promise, timeout);
-    refuse();
+  /** At once where there is a connection: what is sent without an await in between goes out together. */
+  const ready = (): Promise<void> | undefined => {
+    if (back) return within(back.promise, timeout).then(refuse);
+    if (nc.info !== known) {
+      refuse();
+      known = nc.info;
+    }
+    return undefined;
+  };
+  const link = async <T>(request: () => Promise<T>): Promise<T> => {
+    const connecting = ready();
+    if (connecting) await connecting;
     return new Promise((resolve, reject) => {
       underWay.add(reject);
       request()
@@ -56,6 +93,18 @@ export function natsLink(nc: NatsConnection, timeout: number): Link {
         .finally(() => underWay.delete(reject));
     });
   };
+  const ask = async (question: Question): Promise<Msg> => {
+    const connecting = ready();
+    if (connecting) await connecting;
+    try {
+      const answer = await requests.ask(question);
+      hasAnswered = true;
+      return answer;
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+  return Object.assign(link, { ask, ready, watch: requests.watch });
 }
 
 async function within(connected: Promise<void>, timeout: number): Promise<void> {

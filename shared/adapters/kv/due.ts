@@ -45,11 +45,6 @@ export function dueIndex(bucket: Bucket, values: Values) {
   const hint = async (task: Task, at: number) => {
     const what = `Indexing task ${task.id}`;
     const key = dueKey(task.agent, task.state, task.id);
-    // There is none of a new task; unlike the client's create, this asks no second question when nobody answers the first.
-    const first = () => bucket.kv.put(key, String(at), { previousSeq: 0 });
-    const isNew = task.history.length === 1;
-    const created = isNew ? await bucket.guarded(what, first) : undefined;
-    if (created?.kind === "written") return { settle: async () => {} };
     for (;;) {
       const seen = await values.get(what, key);
       const there = Number(seen?.text);
@@ -64,11 +59,28 @@ export function dueIndex(bucket: Bucket, values: Values) {
     }
   };
 
+  /**
+   * Of a new task there is no entry yet. Both are sent at once, and the server takes them in this order. Where the entry is
+   * not, nobody is told that the document is there before there is another: who dies until then has accepted nothing.
+   */
+  const indexedNew = async (task: Task, at: number, write: () => Promise<WriteResult>) => {
+    const key = dueKey(task.agent, task.state, task.id);
+    const [entry, document] = await Promise.allSettled([
+      values.put(`Indexing task ${task.id}`, key, String(at)),
+      write(),
+    ]);
+    if (document.status === "rejected") throw document.reason;
+    const isIndexed = entry.status === "fulfilled" && entry.value.kind === "written";
+    if (document.value.kind === "written" && !isIndexed) await (await hint(task, at)).settle();
+    return document.value;
+  };
+
   /** Writes a document with its entry. */
   const indexed = async (task: Task, write: () => Promise<WriteResult>): Promise<WriteResult> => {
     const at = sweepAt(task);
     // A claim leaves the entry of the dispatch that it follows.
     if (at === undefined || (task.state === "running" && task.history.length > 1)) return write();
+    if (task.history.length === 1) return indexedNew(task, at, write);
     const begun = Date.now();
     const { settle } = await hint(task, at);
     const result = await write();

@@ -14,6 +14,7 @@ import type { Revision, TaskStore, WriteResult } from "../../ports/store.ts";
 import type { Settings } from "../../settings/settings.ts";
 import { bucketName, confinedPrefix } from "../../task/names.ts";
 import { readHead, readTask } from "../../task/shape.ts";
+import { documentText } from "../../values/document-text.ts";
 import { fillOf } from "../jetstream/look.ts";
 import {
   apiCode,
@@ -26,6 +27,8 @@ import {
   wordsOf,
 } from "../jetstream/nats-errors.ts";
 import { natsLink } from "../jetstream/nats-link.ts";
+import { publishAck } from "../jetstream/publish-ack.ts";
+import { plainHeaders } from "../jetstream/requests.ts";
 import {
   type Bucket,
   type BucketStore,
@@ -63,7 +66,7 @@ export async function natsKv(
   const ask = <T>(what: string, work: () => Promise<T>): Promise<T> => asked(what, () => link(work));
 
   const put = async (what: string, write: () => Promise<number>): Promise<WriteResult> =>
-    ask(what, async () => {
+    asked(what, async () => {
       try {
         return { kind: "written", revision: String(await write()) };
       } catch (error) {
@@ -71,6 +74,18 @@ export async function natsKv(
         throw error;
       }
     });
+
+  const subjectOf = (key: string) => `${isConfined ? `${confinedPrefix(settings)}.` : ""}$KV.${name}.${key}`;
+
+  /** Without a revision seen: only where there is nothing, or what was there was deleted by hand. */
+  const putValue = async (what: string, key: string, text: string, seen?: Revision): Promise<WriteResult> => {
+    const written = await put(what, async () => {
+      const headers = plainHeaders({ "Nats-Expected-Last-Subject-Sequence": seen ?? "0" });
+      return (await publishAck(link, { subject: subjectOf(key), data: text, headers })).seq;
+    });
+    if (written.kind === "written" || seen !== undefined) return written;
+    return put(what, () => link(() => bucket.create(key, text)));
+  };
 
   const values: Values = {
     get: (what, key) =>
@@ -80,10 +95,7 @@ export async function natsKv(
           ? { text: entry.string(), revision: String(entry.revision) }
           : undefined;
       }),
-    put: (what, key, text, seen) =>
-      put(what, () =>
-        seen === undefined ? bucket.create(key, text) : bucket.update(key, text, Number(seen)),
-      ),
+    put: putValue,
   };
 
   const textOf = (id: string) => values.get(`Reading task ${id}`, taskKey(id));
@@ -101,7 +113,7 @@ export async function natsKv(
   const kv: Bucket = {
     kv: bucket,
     ask,
-    guarded: put,
+    guarded: (what, write) => put(what, () => link(write)),
     found: agent === undefined ? foundAt : foundOf(agent, settings.namespace),
     ...(isConfined
       ? walking(message, name)
@@ -156,16 +168,12 @@ export async function natsKv(
       return { task, revision };
     },
     create: (task) =>
-      indexed(task, () =>
-        put(`Creating task ${task.id}`, () => bucket.create(taskKey(task.id), JSON.stringify(task))),
-      ),
+      indexed(task, () => putValue(`Creating task ${task.id}`, taskKey(task.id), documentText(task))),
     replace: async (task, seen: Revision) => {
       // It may come from a message's header, which anyone can write; 0 would mean "create".
       if (!/^[1-9]\d{0,15}$/.test(seen)) return { kind: "refused" };
       return indexed(task, () =>
-        put(`Writing task ${task.id}`, () =>
-          bucket.update(taskKey(task.id), JSON.stringify(task), Number(seen)),
-        ),
+        putValue(`Writing task ${task.id}`, taskKey(task.id), documentText(task), seen),
       );
     },
     ...(copies > 1 && { attest: leaseRegister(values) }),
@@ -187,7 +195,7 @@ export async function natsKv(
       return found && { head: readHead(found.text, taskId, found.revision), revision: found.revision };
     },
     putHead: (head, seen) =>
-      values.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), JSON.stringify(head), seen),
+      values.put(`Writing the journal of ${head.taskId}`, headKey(head.taskId), documentText(head), seen),
     putPart: async (taskId, name, text) => {
       await ask(`Storing a part of ${taskId}`, () => bucket.put(partKey(taskId, name), text));
     },

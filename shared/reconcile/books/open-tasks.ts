@@ -66,14 +66,14 @@ function firstLines(lines: readonly string[]): string {
 }
 
 async function partName(run: string, text: string): Promise<string> {
-  return `${openPrefix(run)}${uniqueToken()}-${await hashOf(text)}`;
+  return `${openPrefix(run)}${uniqueToken()}-${hashOf(text)}`;
 }
 
 /** The lines of a part; or why nobody can read them. */
 export async function readPart({ deps }: Pace, name: string): Promise<readonly string[] | string> {
   const text = await readText(deps.store, name);
   if (text === undefined) return "a part of it is gone";
-  return name.endsWith(await hashOf(text)) ? text.split("\n") : "a part of it was changed";
+  return name.endsWith(hashOf(text)) ? text.split("\n") : "a part of it was changed";
 }
 
 /** So many parts are read at once. */
@@ -153,7 +153,7 @@ export async function leftOpen(
   const { piece, hash } = pieces(open.run, open.pieces.length)(id);
   const name = open.pieces[piece];
   const text = name && (await readText(deps.store, name));
-  if (text === undefined || !name?.endsWith(await hashOf(text))) return undefined;
+  if (text === undefined || !name?.endsWith(hashOf(text))) return undefined;
   const line = text.split(" ").find((one) => one.startsWith(hash));
   return line === undefined ? false : Number.parseInt(line.slice(hash.length), 36);
 }

@@ -61,7 +61,7 @@ async function problemOf(
   if (ledger.seal === undefined) {
     // Of a version without seals, which this one would have sealed.
     if (!sealer.acceptsUnsealed || ledger.sealedSince !== undefined) return "it has no seal";
-  } else if (!(await sealer.isGenuine(ledger.seal, textOf(ledger)))) {
+  } else if (!sealer.isGenuine(ledger.seal, textOf(ledger))) {
     return "another hand changed it, or it was sealed with another PAWL_SEAL_KEY";
   }
   if ((ledger.at ?? 0) < (reconciledAt ?? 0))
@@ -85,7 +85,7 @@ export async function sealedReportList(
 ): Promise<{ ledger: ReportList; text: string }> {
   const copy = `ledger-${uniqueToken()}`;
   const unsealed = { ...ledger, copy };
-  const whole = { ...unsealed, seal: await sealer.seal(textOf(unsealed)) };
+  const whole = { ...unsealed, seal: sealer.seal(textOf(unsealed)) };
   const text = JSON.stringify(whole);
   await store.putText(copy, text);
   return { ledger: whole, text };
@@ -114,7 +114,7 @@ export async function whyAltered(
   text: string | undefined,
 ): Promise<string | undefined> {
   if (text === undefined) return "is gone";
-  return hashes === undefined || hashes[format] === (await hashOf(text)) ? undefined : "was changed";
+  return hashes === undefined || hashes[format] === hashOf(text) ? undefined : "was changed";
 }
 
-export const hashOf = async (text: string) => (await sha256(text)).slice(0, 32);
+export const hashOf = (text: string) => sha256(text).slice(0, 32);

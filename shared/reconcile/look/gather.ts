@@ -77,7 +77,7 @@ export function gathering(pace: Pace, account: Account) {
     return beside(task, "what it settled before", newest, async () => {
       const texts = await pagesOf(task.id, pages);
       let hash: string | undefined;
-      for (const text of texts) hash = await pageHash(hash, text);
+      for (const text of texts) hash = pageHash(hash, text);
       if (texts.includes("") || (settledHash !== undefined && hash !== settledHash))
         throw new PawlError("journal_altered", "it is not what was written");
       return [...texts.flatMap((text) => readSettled(text, task.id)), ...newest];

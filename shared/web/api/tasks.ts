@@ -28,9 +28,9 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
   await agent.checkInput(body.input as JsonObject);
   const key = idempotencyKey(c.req.header("idempotency-key"), body.id);
   const { owner } = token;
-  const id = key === undefined ? body.id : `k-${(await sha256(`${owner}\n${key}`)).slice(0, 40)}`;
+  const id = key === undefined ? body.id : `k-${sha256(`${owner}\n${key}`).slice(0, 40)}`;
   // The owner is part of the hash: the same body of another owner is another request.
-  const requestHash = await sha256(canonicalJson({ owner, body: body as unknown as Json }));
+  const requestHash = sha256(canonicalJson({ owner, body: body as unknown as Json }));
   const submitted = await submit(deps, {
     agent: agent.name,
     lanes: agent.lanes,

@@ -84,8 +84,6 @@ export const holding: readonly Mutant[] = [
     name: "abort-at-suspension",
     guard: "what runs beside a wait is told to stop when the task suspends",
     file: "runner/run.ts",
-    changes: [
-      ['abort.abort(new PawlError("execution_over", `This', 'void (new PawlError("execution_over", `This'],
-    ],
+    changes: [["abort.abort(EXECUTION_OVER)", "void EXECUTION_OVER"]],
   },
 ];

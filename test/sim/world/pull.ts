@@ -11,8 +11,6 @@ import type { Stream } from "./stream.ts";
 /** The pulls of one process. */
 export function pulls(world: BusWorld, process: Process): Bus["pull"] {
   const { time, network, broker, settings } = world;
-  /** Streams whose consumer it has asked for once: it notices that one is gone by its silence, and asks again. */
-  const known = new Set<string>();
 
   return (queue, waitMs, drifted = () => {}): Pull => {
     const name = streamName(queue);
@@ -38,11 +36,8 @@ export function pulls(world: BusWorld, process: Process): Bus["pull"] {
       what: "pull",
       act: () => {
         const { consumer } = broker.stream(name, "Pulling");
-        if (!consumer) {
-          const code = known.delete(name) ? "bus_unavailable" : "queue_gone";
-          throw new PawlError(code, `Pulling: there is no consumer ${consumerName(queue)}`);
-        }
-        known.add(name);
+        if (!consumer)
+          throw new PawlError("queue_gone", `Pulling: there is no consumer ${consumerName(queue)}`);
         Object.assign(waiting, { until: time.now + waitMs });
         consumer.wait(waiting);
       },

@@ -20,7 +20,9 @@ export async function dieAfter(b: Bench, agent: Agent, isPoint: (head: Head) => 
       get: (target, name) => {
         const value = Reflect.get(target, name);
         if (typeof value !== "function") return value;
-        return (...args: unknown[]) => (isDead ? dead() : value.apply(target, args));
+        // What it would answer for nobody hears.
+        const still = name === "answerFor" ? () => () => {} : dead;
+        return (...args: unknown[]) => (isDead ? still() : value.apply(target, args));
       },
     });
   const store = mortal({

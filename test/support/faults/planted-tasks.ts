@@ -92,7 +92,7 @@ export const journals: readonly Planted[] = [
       await s.submit(id);
       await s.drain();
       const page = JSON.stringify((await s.b.task(id)).settled);
-      const settledHash = await pageHash(undefined, page);
+      const settledHash = pageHash(undefined, page);
       await s.b.deps.store.putPart(id, pageName(0), page);
       await s.forge(id, () => ({ settledPages: 1, settledHash }));
       await s.b.deps.store.putPart(id, pageName(0), page.replace('"dispatch":1', '"dispatch":2'));
@@ -119,7 +119,7 @@ const removed = (name: string, before: Planted["before"], more: Partial<Planted>
 
 const strayOf = async ({ settled }: Task) => {
   const { queue, seq } = settled.at(-1) as Task["settled"][number];
-  return `stray-${(await sha256(`${queue}:${seq}`)).slice(0, 32)}`;
+  return `stray-${sha256(`${queue}:${seq}`).slice(0, 32)}`;
 };
 
 export const vanished: readonly Planted[] = [

@@ -7,8 +7,8 @@ import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
 import { type LocalNats, type LocalNatsOptions, startNats } from "../../../infra/local/nats-server.ts";
 import type { Log, LogFields, LogLevel } from "../../../shared/ports/log.ts";
 import type { TaskStore } from "../../../shared/ports/store.ts";
-import { nodeSealer } from "../../../shared/seal/node.ts";
 import { sealed } from "../../../shared/seal/sealed.ts";
+import { sealerOf } from "../../../shared/seal/sealer.ts";
 import { makeSettings, type Settings } from "../../../shared/settings/settings.ts";
 import { memoryStore } from "../../../shared/testing/memory-store.ts";
 import { CalmWorld } from "./simulated.ts";
@@ -54,7 +54,7 @@ export async function emptyStore(
   if (isOnServer(kind)) return wired(world(nats, kind, { requestTimeout: 15_000 }).config);
   const isReplicated = kind === "simulated, replicated";
   const plain = kind === "memory" ? memoryStore() : new CalmWorld().store(isReplicated);
-  const store = sealed(plain, nodeSealer(), () => {});
+  const store = sealed(plain, sealerOf(), () => {});
   return { store, settings: makeSettings({}), [Symbol.asyncDispose]: () => store.close() };
 }
 
