@@ -110,15 +110,20 @@ async function openStore(
 ): Promise<TaskStore> {
   const { store: kind, settings, project: projectId = "", emulatorHost } = config;
   const { namespace, requestTimeout } = settings;
+  const where = {
+    projectId,
+    ...(config.database && { database: config.database }),
+    namespace,
+    requestTimeout,
+  };
   switch (kind) {
     case "nats-kv":
       return openKv(nc, settings, log, confinedTo);
     case "firestore-rest": {
-      const options = { projectId, namespace, requestTimeout };
       if (emulatorHost)
-        return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
+        return firestoreRest({ ...where, origin: `http://${emulatorHost}`, token: async () => "owner" });
       const token = serviceAccountToken((await readKey(config)) as ServiceAccount);
-      return firestoreRest({ ...options, token });
+      return firestoreRest({ ...where, token });
     }
     case "firestore": {
       // Even for an emulator the client would search the network for Google's metadata server, and warn.
@@ -127,7 +132,7 @@ async function openStore(
       const { firestoreGrpc } = await import("../../shared/adapters/firestore/grpc.ts");
       const credentials = emulatorHost ? undefined : await readKey(config);
       const identity = emulatorHost ? { emulatorHost } : credentials && { credentials };
-      const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
+      const store = firestoreGrpc({ ...where, ...identity });
       // The client's first request blocks this process for as long as a lease may last: before there is one.
       await store.get("warm-up").catch(() => undefined);
       return store;

@@ -84,7 +84,8 @@ async function openStore(
   const { settings, project: projectId = "", emulatorHost, keyFile } = config;
   if (config.store === "nats-kv") return openKv(nc, settings, log, confinedTo);
   const { namespace, requestTimeout } = settings;
-  const options = { projectId, namespace, requestTimeout };
+  const { database } = config;
+  const options = { projectId, ...(database && { database }), namespace, requestTimeout };
   if (emulatorHost)
     return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
   const account = accountOf(config);

@@ -6,7 +6,7 @@ import type { TaskStore } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
-import { type CounterValues, plus, type SpentBy, spentName, withoutOldDays } from "./values.ts";
+import { type CounterValues, countsIn, plus, type SpentBy, spentName, withoutOldDays } from "./values.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
@@ -108,8 +108,5 @@ export async function readCounts(store: Pick<TaskStore, "getRecord" | "getRecord
   const named = async (name: string) => (await store.getRecords?.(name)) ?? [await store.getRecord(name)];
   const shards = Array.from({ length: SHARDS }, (_, shard) => named(shardName(shard)));
   const found = (await Promise.all(shards)).flat();
-  return found.reduce<CounterValues>(
-    (sum, one) => (one ? plus(sum, JSON.parse(one.text) as CounterValues) : sum),
-    {},
-  );
+  return found.reduce<CounterValues>((sum, one) => (one ? plus(sum, countsIn(one.text)) : sum), {});
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Wired } from "../../functions/wiring/wire.node.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
+import { readCounts } from "../../shared/meter/meter.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { createToken } from "../../shared/web/tokens.ts";
 import { familyAgents, type Isolated, isolated } from "../support/servers/isolated.ts";
@@ -382,6 +383,23 @@ describe.each([
     expect((await api.store.get("order-7"))?.task).toMatchObject({ agent: "helper" });
     await answers("pawl.js.$KV.pawl_stranger.task.secret", json({ ...own, id: "secret", seal: undefined }));
     expect((await (await stage.as("api")).store.get("secret"))?.task).toMatchObject({ agent: "boss" });
+  });
+
+  test("spoil what is counted", async () => {
+    const deps = { ...api, lanesOf: () => 1 };
+    await answers("pawl.js.$KV.pawl_stranger.record.counts-0", "no json");
+    await answers(
+      "pawl.js.$KV.pawl_stranger.record.counts-1",
+      json({
+        'pawl_x_total{a="b"}\npawl_deliveries_total': 1,
+        pawl_y_total: "1e9",
+        pawl_z_total: -5,
+        pawl_own_total: 7,
+      }),
+    );
+    expect(await readCounts(deps.store)).toMatchObject({ pawl_own_total: 7 });
+    const names = Object.keys(await readCounts(deps.store));
+    expect(names.filter((name) => /\n|pawl_[yz]/.test(name))).toEqual([]);
   });
 
   test("and a relative can write no journal, and roll nothing up", async () => {
