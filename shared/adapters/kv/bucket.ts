@@ -1,8 +1,6 @@
 import type { StreamInfo } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
-import type { Found, TaskStore, WriteResult } from "../../ports/store.ts";
-import type { Values } from "./lease.ts";
-import type { Newest } from "./list.ts";
+import type { Found, WriteResult } from "../../ports/store.ts";
 import type { Picked, Scanned, ScanRange } from "./scan.ts";
 
 export const taskKey = (id: string) => `task.${id}`;
@@ -21,13 +19,6 @@ export interface Place {
   readonly agent?: string;
   /** By an identity that may read and write there, and neither makes buckets nor consumers, nor removes anything. */
   readonly isConfined?: boolean;
-}
-
-/** A store in one bucket, and what a store of several asks of each. */
-export interface BucketStore extends TaskStore {
-  readonly values: Values;
-  readonly bucket: Bucket;
-  newest: Newest;
 }
 
 /** Which agent a task's id belongs to, where each agent has a bucket: in the bucket that they share. */

@@ -1,13 +1,4 @@
-import {
-  DiscardPolicy,
-  type JetStreamManager,
-  jetstream,
-  jetstreamManager,
-  type MsgRequest,
-  RetentionPolicy,
-  StorageType,
-} from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
+import { jetstream, jetstreamManager, type MsgRequest } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { isPawlError, PawlError, Unreadable } from "../../errors/errors.ts";
 import type { Revision, TaskStore, WriteResult } from "../../ports/store.ts";
@@ -16,35 +7,19 @@ import { bucketName, confinedPrefix } from "../../task/names.ts";
 import { readHead, readTask } from "../../task/shape.ts";
 import { documentText } from "../../values/document-text.ts";
 import { fillOf } from "../jetstream/look.ts";
-import {
-  apiCode,
-  GONE,
-  isOff,
-  isRefusal,
-  NO_MESSAGE,
-  NO_ROOM,
-  OFF,
-  wordsOf,
-} from "../jetstream/nats-errors.ts";
+import { apiCode, isOff, isRefusal, NO_MESSAGE, OFF, wordsOf } from "../jetstream/nats-errors.ts";
 import { natsLink } from "../jetstream/nats-link.ts";
 import { publishAck } from "../jetstream/publish-ack.ts";
 import { plainHeaders } from "../jetstream/requests.ts";
-import {
-  type Bucket,
-  type BucketStore,
-  headKey,
-  type Place,
-  partKey,
-  recordKey,
-  taskKey,
-  textKey,
-} from "./bucket.ts";
+import { type Bucket, headKey, type Place, partKey, recordKey, taskKey, textKey } from "./bucket.ts";
+import type { BucketStore } from "./bucket-store.ts";
 import { changeReader, foreign, foundAt, foundOf, manyReader } from "./changes.ts";
 import { dueIndex } from "./due.ts";
 import { expirer } from "./expire.ts";
 import { accountFill, fullest } from "./fill.ts";
 import { leaseRegister, type Values } from "./lease.ts";
 import { listed, newestOf, readPlace } from "./list.ts";
+import { openBucket, optionsOf } from "./make.ts";
 import { pick, type ScanRange, scan } from "./scan.ts";
 import { walking } from "./walk.ts";
 
@@ -59,7 +34,7 @@ export async function natsKv(
   const { name, agent, isConfined } = place;
   const link = natsLink(nc, settings.requestTimeout);
   const { bucket, copies } = await asked(`Opening bucket ${name}`, () =>
-    link(() => open(nc, place, settings)),
+    link(() => openBucket(nc, place, settings)),
   );
   const js = jetstream(nc, optionsOf(settings, place));
   const jsm = await jetstreamManager(nc, { ...optionsOf(settings, place), checkAPI: false });
@@ -221,86 +196,6 @@ export async function natsKv(
       return fullest(fillOf(stream), whole && accountFill(whole, copies));
     },
     close: async () => {},
-  };
-}
-
-/**
- * `allow_direct` off: a follower's stale answer could prolong a lease that is lost. So could a leader's that was cut off
- * from the other copies, which nothing turns off: with more copies than one, claims are attested.
- */
-async function open(
-  nc: NatsConnection,
-  place: Place,
-  settings: Settings,
-): Promise<{ bucket: KV; copies: number }> {
-  const { name, agent, isConfined } = place;
-  const js = jetstream(nc, optionsOf(settings, place));
-  const kvm = new Kvm(js);
-  if (agent !== undefined && !isConfined)
-    await makeForAgent(await js.jetstreamManager(false), name, settings);
-  const opening =
-    agent !== undefined
-      ? kvm.open(name)
-      : kvm.create(name, {
-          history: 1,
-          replicas: settings.replicas,
-          allow_direct: false,
-          max_bytes: settings.storeBytes,
-        });
-  const bucket = await opening.catch((error: unknown) => {
-    throw apiCode(error) === NO_ROOM ? noRoom(name, settings) : error;
-  });
-  const { streamInfo } = await bucket.status();
-  if (streamInfo.config.allow_direct) {
-    throw new PawlError(
-      "setting_invalid",
-      `KV bucket ${name} allows direct gets, which may be stale. Turn it off: nats stream edit KV_${name} --no-allow-direct`,
-    );
-  }
-  return { bucket, copies: streamInfo.config.num_replicas };
-}
-
-/**
- * The client would let its writers empty the whole bucket with a header (a roll-up); an agent's relatives may write there.
- * Two who make it at once make the same.
- */
-async function makeForAgent(jsm: JetStreamManager, name: string, settings: Settings): Promise<void> {
-  const stream = `KV_${name}`;
-  try {
-    await jsm.streams.info(stream);
-  } catch (error) {
-    if (!GONE.has(apiCode(error) ?? 0)) throw error;
-    await jsm.streams
-      .add({
-        name: stream,
-        subjects: [`$KV.${name}.>`],
-        retention: RetentionPolicy.Limits,
-        storage: StorageType.File,
-        discard: DiscardPolicy.New,
-        max_msgs_per_subject: 1,
-        max_bytes: settings.storeBytes,
-        num_replicas: settings.replicas,
-        allow_direct: false,
-        allow_rollup_hdrs: false,
-        deny_delete: true,
-      })
-      .catch((failed: unknown) => {
-        throw apiCode(failed) === NO_ROOM ? noRoom(name, settings) : failed;
-      });
-  }
-}
-
-function noRoom(name: string, { storeBytes }: Settings): PawlError {
-  return new PawlError(
-    "setting_invalid",
-    `KV bucket ${name} can't be made: the NATS server has no ${storeBytes} bytes left to set aside for it. Set PAWL_STORE_BYTES lower, or raise the server's max_file_store`,
-  );
-}
-
-function optionsOf(settings: Settings, { isConfined }: Place) {
-  return {
-    timeout: settings.requestTimeout,
-    ...(isConfined && { apiPrefix: confinedPrefix(settings) }),
   };
 }
 

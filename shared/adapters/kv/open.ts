@@ -3,7 +3,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import type { TaskStore } from "../../ports/store.ts";
 import type { Settings } from "../../settings/settings.ts";
 import { agentBucket, agentOfBucket } from "../../task/names.ts";
-import type { BucketStore } from "./bucket.ts";
+import type { BucketStore } from "./bucket-store.ts";
 import { natsKv } from "./nats-kv.ts";
 import { separateStore } from "./separate.ts";
 

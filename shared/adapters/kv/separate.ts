@@ -3,7 +3,8 @@ import type { Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { sweepAt } from "../../task/due.ts";
 import { isTaskId } from "../../task/names.ts";
-import { type BucketStore, MOST_CHARS, taskKey, whereKey } from "./bucket.ts";
+import { MOST_CHARS, taskKey, whereKey } from "./bucket.ts";
+import type { BucketStore } from "./bucket-store.ts";
 import { manyReader } from "./changes.ts";
 import { listed, readPlaces } from "./list.ts";
 

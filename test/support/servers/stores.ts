@@ -106,6 +106,7 @@ export function worldOf(nats: LocalNats, config: Config): TestWorld {
     PAWL_REQUEST_TIMEOUT: `${settings.requestTimeout}ms`,
     PAWL_CRASH_LIMIT: String(settings.crashLimit),
     PAWL_REPLICAS: String(settings.replicas),
+    PAWL_ISOLATION: settings.isolation,
     ...(store !== "nats-kv" && { GOOGLE_CLOUD_PROJECT: project, FIRESTORE_EMULATOR_HOST: host }),
   };
   return { nats, config, env };
