@@ -1,4 +1,6 @@
 import agent, { name } from "pawl:agent";
+import { agents } from "pawl:agents";
+import { familyOf } from "../shared/definition.ts";
 import { dispatchDue } from "../shared/dispatch/sweep.ts";
 import { serve } from "../shared/runner/serve.ts";
 import { lanesOf } from "./wiring/lanes.ts";
@@ -9,6 +11,7 @@ import { checkSecrets } from "./wiring/secrets.ts";
 /** Runs what is in the agent's queues, until there is nothing to take or the time is nearly spent. */
 export const job: Job = {
   name,
+  reaches: familyOf(name, agents),
   secrets: agent.secrets,
   run: async (wired, stop, config) => {
     checkSecrets(name, agent.secrets, process.env);

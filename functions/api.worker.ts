@@ -7,7 +7,7 @@ export default {
     await using opened = new AsyncDisposableStack();
     const kept: Promise<unknown>[] = [];
     const answer = await answerApi(request, stringsOf(env), {
-      open: async (config, log) => opened.use(await wire(config, log)),
+      open: async (config, log) => opened.use(await wire(config, log, { name: "api" })),
       from: request.headers.get("cf-connecting-ip") ?? undefined,
       keep: (until) => void kept.push(until),
     });

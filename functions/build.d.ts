@@ -11,6 +11,8 @@ declare module "pawl:agents" {
   export const agents: readonly {
     readonly name: string;
     readonly lanes: number;
+    /** Agents whose tasks it submits. */
+    readonly children: readonly string[];
     readonly dispatchTimeout: number;
     /** For the API: its schema as JSON Schema, and what surely every input keeps to that it accepts. */
     readonly inputSchema?: import("../shared/values/json.ts").JsonObject;

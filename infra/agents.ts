@@ -34,6 +34,8 @@ export interface KnownAgent {
   readonly name: string;
   readonly lanes: number;
   readonly dispatchTimeout: number;
+  /** Agents whose tasks it submits, as it says. */
+  readonly children: readonly string[];
   readonly schedules: readonly Schedule[];
   /** Whether it has a schema for its input. */
   readonly hasSchema: boolean;
@@ -56,12 +58,12 @@ export async function knownAgents(folder: string, broken?: "skip-broken"): Promi
   return (await Promise.all(known)).flat();
 }
 
-export function knownOf(name: string, { limits, schedules, input }: Agent): KnownAgent {
+export function knownOf(name: string, { limits, schedules, input, children }: Agent): KnownAgent {
   const { lanes, dispatchTimeout } = limits;
   const inputSchema = input && shownSchema(input);
   const inputBounds = input && boundsOf(input);
   const said = { ...(inputSchema && { inputSchema }), ...(inputBounds && { inputBounds }) };
-  return { name, lanes, dispatchTimeout, schedules, hasSchema: input !== undefined, ...said };
+  return { name, lanes, dispatchTimeout, children, schedules, hasSchema: input !== undefined, ...said };
 }
 
 /** For whoever dispatches: where an agent's tasks go now. Where the folder is not, they go where they went. */

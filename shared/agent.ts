@@ -1,6 +1,6 @@
 /** The one module that agents import. What is not exported here is free to change. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { schedulesOf, secretsOf } from "./definition.ts";
+import { childNamesOf, schedulesOf, secretsOf } from "./definition.ts";
 import { PawlError } from "./errors/errors.ts";
 import type { Cost } from "./journal/cost.ts";
 import type { Schedule } from "./task/schedule.ts";
@@ -175,6 +175,11 @@ export interface AgentDefinition<Schema extends StandardSchemaV1 = StandardSchem
    * platform. Where one is not set, nothing is claimed; no other function is given it.
    */
   readonly secrets?: readonly string[];
+  /**
+   * Names of the agents whose tasks it submits: ["digest"]. Needed where agents are kept apart (PAWL_ISOLATION=accounts):
+   * an agent's identity reaches its relatives, and nobody else.
+   */
+  readonly children?: readonly string[];
   /** Raise it when you change the calls that `run` makes, and branch on the context's `version`. 1 by default. */
   readonly version?: number;
   /** The handler. What it returns, plain JSON, is the task's result; what it throws decides what becomes of the task. */
@@ -188,6 +193,7 @@ export interface Agent<Schema extends StandardSchemaV1 = StandardSchemaV1, Resul
   readonly version: number;
   readonly schedules: readonly Schedule[];
   readonly secrets: readonly string[];
+  readonly children: readonly string[];
   readonly limits: {
     readonly timeout?: number;
     readonly attempts: number;
@@ -225,6 +231,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     version = 1,
     schedules = [],
     secrets = [],
+    children = [],
     ...rest
   } = definition;
   const [field] = Object.keys(rest);
@@ -276,6 +283,7 @@ export function defineAgent<Schema extends StandardSchemaV1<unknown, JsonObject 
     version,
     schedules: schedulesOf(schedules, wrong),
     secrets: secretsOf(secrets, wrong),
+    children: childNamesOf(children, wrong),
     limits: Object.freeze({
       timeout: timeoutMs ?? LONGEST_ATTEMPT,
       attempts,

@@ -1,4 +1,5 @@
 import type { PawlError } from "./errors/errors.ts";
+import { isAgentName } from "./task/names.ts";
 import type { Schedule } from "./task/schedule.ts";
 
 /** Lists of an agent's definition, checked and completed. */
@@ -19,6 +20,28 @@ export function secretsOf(given: unknown, wrong: Wrong): readonly string[] {
     if (given.indexOf(name) !== i) throw wrong(`secrets[${i}]`, name, "named once: it is there already");
   }
   return Object.freeze([...given] as string[]);
+}
+
+/** Names of the agents whose tasks it submits. */
+export function childNamesOf(given: unknown, wrong: Wrong): readonly string[] {
+  if (!Array.isArray(given)) throw wrong("children", given, 'a list of agents\' names, such as ["digest"]');
+  for (const [i, name] of given.entries())
+    if (typeof name !== "string" || !isAgentName(name))
+      throw wrong(`children[${i}]`, name, "an agent's name: a letter, then a-z 0-9 - (63 at most)");
+  return Object.freeze([...new Set(given as string[])]);
+}
+
+/**
+ * An agent and its relatives: whose tasks it submits, and who submits its tasks, which it wakes when they are over. An
+ * identity of its own has to reach these, and no others.
+ */
+export function familyOf(
+  name: string,
+  known: readonly { readonly name: string; readonly children: readonly string[] }[],
+): readonly string[] {
+  const children = known.find((one) => one.name === name)?.children ?? [];
+  const parents = known.filter((one) => one.children.includes(name)).map((one) => one.name);
+  return [...new Set([name, ...children, ...parents])];
 }
 
 /** When its tasks come by themselves. */

@@ -20,6 +20,8 @@ export interface Config {
   };
   readonly store: StoreKind;
   readonly project?: string;
+  /** Of Firestore: the default one where it is left out. */
+  readonly database?: string;
   readonly emulatorHost?: string;
   /** A service account's key: a path, or the file's content. */
   readonly keyFile?: string;
@@ -43,10 +45,11 @@ export interface Config {
 }
 
 /** Which documents these are, however they are reached: a queue belongs to one store. */
-export function storeIdentity({ settings, store, project, emulatorHost }: Config): string {
+export function storeIdentity({ settings, store, project, database, emulatorHost }: Config): string {
   const { namespace } = settings;
   if (store === "nats-kv") return `nats-kv:${namespace}`;
-  return `${emulatorHost ? "firestore-emulator" : "firestore"}:${project}:${namespace}`;
+  const where = database === undefined ? project : `${project}/${database}`;
+  return `${emulatorHost ? "firestore-emulator" : "firestore"}:${where}:${namespace}`;
 }
 
 export function configFrom(env: Env): Config {
@@ -74,15 +77,17 @@ function identityOf({ NATS_CREDS, NATS_USER, NATS_PASSWORD }: Given): Omit<Confi
   return /BEGIN NATS USER JWT/.test(NATS_CREDS) ? { creds: NATS_CREDS } : { credsFile: NATS_CREDS };
 }
 
-function storeOf(given: Given): Pick<Config, "project" | "emulatorHost" | "key" | "keyFile"> {
+function storeOf(given: Given): Pick<Config, "project" | "database" | "emulatorHost" | "key" | "keyFile"> {
   const {
     GOOGLE_CLOUD_PROJECT: project,
+    FIRESTORE_DATABASE: database,
     FIRESTORE_EMULATOR_HOST: emulatorHost,
     GOOGLE_APPLICATION_CREDENTIALS: key,
   } = given;
   if (given.PAWL_STORE === "nats-kv") return {};
   return {
     ...(project && { project }),
+    ...(database && database !== "(default)" && { database }),
     ...(emulatorHost && { emulatorHost }),
     ...(key && (key.trimStart().startsWith("{") ? { key } : { keyFile: key })),
   };

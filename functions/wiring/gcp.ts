@@ -8,6 +8,7 @@ import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import { problem } from "../../shared/web/problem.ts";
 import type { Config } from "./config.ts";
+import type { Who } from "./connect.ts";
 import { bodyOf, contentTypeOf, guardServer } from "./gcp-guard.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
@@ -26,7 +27,7 @@ export function gcpJob(job: Job): void {
   const log = redacted(logOf(job.name), redact);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? HTTP_LIMIT);
-    const deps = await kept(config, log);
+    const deps = await kept(config, log, job);
     try {
       return await job.run({ ...deps, invocation, redact }, AbortSignal.any([stop, ending.signal]), config);
     } finally {
@@ -143,8 +144,8 @@ function urlOf({ headers: { host = "" }, originalUrl }: HttpRequest): URL {
 let current: Promise<Wired> | undefined;
 
 /** One connection for as long as the instance lives. It heals itself; only one that is closed for good is replaced. */
-export async function kept(config: Config, log: Log): Promise<Wired> {
-  const mine = current ?? wire(config, log);
+export async function kept(config: Config, log: Log, who: Who): Promise<Wired> {
+  const mine = current ?? wire(config, log, who);
   current = mine;
   const forget = () => {
     if (current === mine) current = undefined;
@@ -155,7 +156,7 @@ export async function kept(config: Config, log: Log): Promise<Wired> {
   });
   if (!wired.nc.isClosed()) return answering(wired);
   forget();
-  return kept(config, log);
+  return kept(config, log, who);
 }
 
 /** Others may be working on it, so it is never closed here: one that is dead after a freeze is made to connect anew. */

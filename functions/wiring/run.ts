@@ -10,6 +10,8 @@ import { type Config, configOf } from "./config.ts";
 /** What a function does when it is woken, by cron or by POST /run. */
 export interface Job {
   readonly name: string;
+  /** Of an agent: the agents that its identity has to reach, itself first. */
+  readonly reaches?: readonly string[];
   /** Names of its agent's secrets. */
   readonly secrets?: readonly string[];
   /** Begins nothing new once told to stop. Says what it did. */

@@ -21,7 +21,7 @@ import { sealed } from "../../shared/seal/sealed.ts";
 import { sealerOf } from "../../shared/seal/sealer.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
-import { natsOptions, notConnected, openKv } from "./connect.ts";
+import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
 import { signIn } from "./sign-in.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
@@ -33,14 +33,17 @@ export interface Wired extends Deps, AsyncDisposable {
 }
 
 /** Node's wiring: NATS by TCP or WebSocket, and the store that the configuration names. */
-export async function wire(config: Config, log: Log): Promise<Wired> {
+export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promise<Wired> {
   const { settings } = config;
-  const nc = await connectNats(config);
+  const reaches = confinement(settings, who);
+  const nc = await connectNats(config, who);
   try {
     // First: it refuses a server that is too old before anything is asked of it.
-    const bus = await jetstreamBus(nc, settings, storeIdentity(config));
+    const bus = await jetstreamBus(nc, settings, storeIdentity(config), {
+      isConfined: reaches !== undefined,
+    });
     void watchNats(nc, log);
-    const plain = await openStore(config, nc, log);
+    const plain = await openStore(config, nc, log, reaches);
     const meter = storeMeter(plain, log);
     const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
@@ -54,23 +57,24 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       await bus.close();
     };
     const deps = { store, bus, clock: systemClock, log, settings, runner, trigger, hurry, meter, sealer, nc };
+    const confined = reaches && { reaches };
     const notify = config.webhook && { notify: webhook(config.webhook) };
-    return { ...deps, ...notify, [Symbol.asyncDispose]: close };
+    return { ...deps, ...confined, ...notify, [Symbol.asyncDispose]: close };
   } catch (error) {
     await nc.close();
     throw error;
   }
 }
 
-export async function connectNats({
-  nats,
-  settings,
-}: Pick<Config, "nats" | "settings">): Promise<NatsConnection> {
+export async function connectNats(
+  { nats, settings }: Pick<Config, "nats" | "settings">,
+  who: Who = OPERATOR,
+): Promise<NatsConnection> {
   const { url, credsFile, creds } = nats;
   if (credsFile !== undefined) await readCreds(credsFile);
   const text = creds === undefined ? undefined : new TextEncoder().encode(creds);
   const source = credsFile === undefined ? text && (() => text) : renewable(credsFile);
-  const options = natsOptions({ nats, settings }, source);
+  const options = natsOptions({ nats, settings }, source, who);
   try {
     return await (isWebSocket(url) ? wsconnect(options) : connect(options));
   } catch (error) {
@@ -98,18 +102,28 @@ async function readCreds(path: string): Promise<void> {
   });
 }
 
-async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
+async function openStore(
+  config: Config,
+  nc: NatsConnection,
+  log: Log,
+  confinedTo?: readonly string[],
+): Promise<TaskStore> {
   const { store: kind, settings, project: projectId = "", emulatorHost } = config;
   const { namespace, requestTimeout } = settings;
+  const where = {
+    projectId,
+    ...(config.database && { database: config.database }),
+    namespace,
+    requestTimeout,
+  };
   switch (kind) {
     case "nats-kv":
-      return openKv(nc, settings, log);
+      return openKv(nc, settings, log, confinedTo);
     case "firestore-rest": {
-      const options = { projectId, namespace, requestTimeout };
       if (emulatorHost)
-        return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
+        return firestoreRest({ ...where, origin: `http://${emulatorHost}`, token: async () => "owner" });
       const token = serviceAccountToken((await readKey(config)) as ServiceAccount);
-      return firestoreRest({ ...options, token });
+      return firestoreRest({ ...where, token });
     }
     case "firestore": {
       // Even for an emulator the client would search the network for Google's metadata server, and warn.
@@ -118,7 +132,7 @@ async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<
       const { firestoreGrpc } = await import("../../shared/adapters/firestore/grpc.ts");
       const credentials = emulatorHost ? undefined : await readKey(config);
       const identity = emulatorHost ? { emulatorHost } : credentials && { credentials };
-      const store = firestoreGrpc({ projectId, namespace, requestTimeout, ...identity });
+      const store = firestoreGrpc({ ...where, ...identity });
       // The client's first request blocks this process for as long as a lease may last: before there is one.
       await store.get("warm-up").catch(() => undefined);
       return store;

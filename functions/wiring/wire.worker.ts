@@ -12,15 +12,16 @@ import { sealed } from "../../shared/seal/sealed.ts";
 import { sealerOf } from "../../shared/seal/sealer.ts";
 import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
-import { natsOptions, notConnected, openKv } from "./connect.ts";
+import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
 import { signIn } from "./sign-in.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 import type { Wired } from "./wire.node.ts";
 
 /** An edge runtime's wiring: NATS by WebSocket, Firestore by fetch. One per invocation: none outlives its request. */
-export async function wire(config: Config, log: Log): Promise<Wired> {
+export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promise<Wired> {
   const { nats, settings } = config;
+  const reaches = confinement(settings, who);
   if (!isWebSocket(nats.url)) {
     throw invalid("NATS_URL should begin with wss:// here: an edge function reaches NATS by WebSocket only");
   }
@@ -28,14 +29,16 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
     throw invalid("NATS_CREDS is a path, and there are no files here. Set it to the file's content");
   const { creds } = nats;
   const bytes = creds === undefined ? undefined : new TextEncoder().encode(creds);
-  const nc = await wsconnect(natsOptions(config, bytes && (() => bytes))).catch((error: unknown) => {
+  const nc = await wsconnect(natsOptions(config, bytes && (() => bytes), who)).catch((error: unknown) => {
     throw notConnected(error, nats.url);
   });
   try {
     // First: it refuses a server that is too old before anything is asked of it.
-    const bus = await jetstreamBus(nc, settings, storeIdentity(config));
+    const bus = await jetstreamBus(nc, settings, storeIdentity(config), {
+      isConfined: reaches !== undefined,
+    });
     void watchNats(nc, log);
-    const plain = await openStore(config, nc, log);
+    const plain = await openStore(config, nc, log, reaches);
     const meter = storeMeter(plain, log);
     const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
@@ -61,6 +64,7 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
       meter,
       sealer,
       nc,
+      ...(reaches && { reaches }),
       ...(config.webhook && { notify: webhook(config.webhook) }),
       [Symbol.asyncDispose]: close,
     };
@@ -71,11 +75,17 @@ export async function wire(config: Config, log: Log): Promise<Wired> {
 }
 
 /** Both Firestore stores are the same documents; here they are reached by REST. */
-async function openStore(config: Config, nc: NatsConnection, log: Log): Promise<TaskStore> {
+async function openStore(
+  config: Config,
+  nc: NatsConnection,
+  log: Log,
+  confinedTo?: readonly string[],
+): Promise<TaskStore> {
   const { settings, project: projectId = "", emulatorHost, keyFile } = config;
-  if (config.store === "nats-kv") return openKv(nc, settings, log);
+  if (config.store === "nats-kv") return openKv(nc, settings, log, confinedTo);
   const { namespace, requestTimeout } = settings;
-  const options = { projectId, namespace, requestTimeout };
+  const { database } = config;
+  const options = { projectId, ...(database && { database }), namespace, requestTimeout };
   if (emulatorHost)
     return firestoreRest({ ...options, origin: `http://${emulatorHost}`, token: async () => "owner" });
   const account = accountOf(config);

@@ -19,7 +19,7 @@ export function workerJob(job: Job) {
   const log = redacted(logOf(job.name), redact);
   const work = async (config: Config, limitMs: number): Promise<object> => {
     const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? CRON_LIMIT);
-    await using deps = await wire(config, log);
+    await using deps = await wire(config, log, job);
     return await job.run({ ...deps, invocation, redact }, stop, config);
   };
   return {

@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import { type Config, configFrom, storeIdentity } from "../../functions/wiring/config.ts";
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
+import { ensureAgentBucket } from "../../shared/adapters/kv/open.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Env, Variable } from "../../shared/settings/variable.ts";
 import { readVariable, type VariableName, variables } from "../../shared/settings/variables.ts";
@@ -203,10 +204,11 @@ async function ensureQueues(
     return;
   }
   tell(`ensuring ${queues.length} queue(s) at ${config.nats.url}`);
-  // No store: the bucket of one that is not used would be created.
+  // No store: the bucket of one that is not used would be created. Only the agent's own, which it may not make.
   const nc = await connectNats(config);
   await using _ = { [Symbol.asyncDispose]: () => nc.close() };
   const bus = await jetstreamBus(nc, config.settings, storeIdentity(config));
+  if (config.store === "nats-kv") await ensureAgentBucket(nc, config.settings, name);
   for (const queue of queues) {
     const changes = await bus.ensure(queue, "correct");
     tell(`${streamName(queue)}: ${changes.length > 0 ? changes.join("; ") : "as it should be"}`);

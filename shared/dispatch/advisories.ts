@@ -14,7 +14,7 @@ import { type Queue, queueNamed } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
 import { apply } from "../task/transitions.ts";
 import { type Arrived, arrive, type ReadMessage } from "./arrive.ts";
-import { keepConflict, keepPoison, keepUnsound } from "./dead-letters.ts";
+import { isApart, keepConflict, keepPoison, keepUnsound } from "./dead-letters.ts";
 
 const MOST = 500;
 
@@ -101,6 +101,7 @@ async function failCarried(
     if (isSettled(found.task, arrival.queue, arrival.seq)) return true;
     if (found.task.state === "running" && (await deps.bus.isHeld(found.task))) return false;
     if (!isSameWork(found.task, arrived)) await keepConflict(deps, { arrived, delivery, guard });
+    if (isApart(deps, found.task, arrival.agent)) return true;
     // What its last holder paid, and could not say, goes into the dead letter.
     const reached = carries(found.task, arrived) ? await journalReached(deps, found.task, guard) : undefined;
     const written = await update(deps, found, changeOf(found, arrived, error, expiresAt, reached), guard);

@@ -6,7 +6,7 @@ import type { Guard } from "../retry/guards.ts";
 import { DOCUMENT_LIMIT } from "../settings/settings.ts";
 import { deadLetter } from "../task/create.ts";
 import { isCarrier } from "../task/decide.ts";
-import type { Failed, RawMessage, Running, TaskFailure } from "../task/document.ts";
+import type { Failed, RawMessage, Running, Task, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { isTaskId, type Queue, subjectPrefix } from "../task/names.ts";
 import { isSettled } from "../task/settled.ts";
@@ -56,6 +56,7 @@ export async function keepPoison(
       change = { type: "exhaust", error, queue: stream, seq, expiresAt, reached };
     } else {
       await create(deps, await letter(stray), guard);
+      if (isApart(deps, found.task, queue.agent)) return stray;
       change = { type: "surplus", queue: stream, seq, dispatch: 0, outcome: "conflict", note: stray };
     }
     const written = await update(
@@ -87,6 +88,15 @@ interface Apart {
   readonly arrived: Arrived;
   readonly delivery: ReadMessage;
   readonly guard: Guard;
+}
+
+/**
+ * Whether nothing of a message may be said in a document: it is another agent's, and agents are kept apart. A document that
+ * names another agent's queue is believed by nobody then, for its agent could have it say that others' work is done. The dead
+ * letter of the message settles it.
+ */
+export function isApart({ settings }: Pick<Deps, "settings">, task: Task, agent: string): boolean {
+  return settings.isolation !== "shared" && task.agent !== agent;
 }
 
 /** The same id published with another input: its input becomes a dead letter of its own. */

@@ -60,6 +60,11 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
       const lanes = deps.lanesOf?.(agent);
       if (lanes === undefined)
         throw new PawlError("agent_unknown", `submit: there is no agent ${JSON.stringify(agent)}`);
+      if (deps.reaches && !deps.reaches.includes(agent))
+        throw new PawlError(
+          "agent_unknown",
+          `submit: this agent's identity does not reach ${agent}. Name it in its \`children\`, and give both their new permissions: pawl creds`,
+        );
       const childId = `c-${sha256(`${task.id}/${task.createdAt}/${task.epoch}/${agent}/${key}`).slice(0, 40)}`;
       // As its message will have it: a property that is undefined is none, and the child is known by a hash of the rest.
       const plain = plainJson(input, `The input of child ${key}`, "input_invalid") as JsonObject;

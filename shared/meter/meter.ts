@@ -6,7 +6,7 @@ import type { TaskStore } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
-import { type CounterValues, plus, type SpentBy, spentName, withoutOldDays } from "./values.ts";
+import { type CounterValues, countsIn, plus, type SpentBy, spentName, withoutOldDays } from "./values.ts";
 
 /** Counts are kept in a few documents, so that functions that end at once seldom write the same one. */
 const SHARDS = 8;
@@ -64,6 +64,7 @@ const ASKED = {
   getHead: "read",
   getPart: "read",
   getRecord: "read",
+  getRecords: "read",
   getText: "read",
   create: "write",
   replace: "write",
@@ -76,7 +77,10 @@ const ASKED = {
   removeTexts: "write",
   expire: "write",
   usage: "read",
-} as const satisfies Record<Exclude<keyof TaskStore, "name" | "pageSize" | "close">, "read" | "write">;
+} as const satisfies Record<
+  Exclude<keyof TaskStore, "name" | "isPart" | "pageSize" | "close">,
+  "read" | "write"
+>;
 
 /** The same store, which counts what it is asked and how long that takes. */
 export function metered(store: TaskStore, meter: Meter): TaskStore {
@@ -100,11 +104,9 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
 }
 
 /** All that was ever counted in this namespace. */
-export async function readCounts(store: Pick<TaskStore, "getRecord">): Promise<CounterValues> {
-  const shards = Array.from({ length: SHARDS }, (_, shard) => store.getRecord(shardName(shard)));
-  const found = await Promise.all(shards);
-  return found.reduce<CounterValues>(
-    (sum, one) => (one ? plus(sum, JSON.parse(one.text) as CounterValues) : sum),
-    {},
-  );
+export async function readCounts(store: Pick<TaskStore, "getRecord" | "getRecords">): Promise<CounterValues> {
+  const named = async (name: string) => (await store.getRecords?.(name)) ?? [await store.getRecord(name)];
+  const shards = Array.from({ length: SHARDS }, (_, shard) => named(shardName(shard)));
+  const found = (await Promise.all(shards)).flat();
+  return found.reduce<CounterValues>((sum, one) => (one ? plus(sum, countsIn(one.text)) : sum), {});
 }

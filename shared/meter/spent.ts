@@ -12,7 +12,10 @@ export interface Spent {
  * By what runners have flushed, each every few seconds: one that is killed takes its last dollars with it, and a task
  * that runs has not said yet what it spends.
  */
-export async function readSpent(store: Pick<TaskStore, "getRecord">, now: number): Promise<Spent> {
+export async function readSpent(
+  store: Pick<TaskStore, "getRecord" | "getRecords">,
+  now: number,
+): Promise<Spent> {
   const counts = await readCounts(store);
   return { owners: ofDay(counts, now, "owner"), agents: ofDay(counts, now, "agent") };
 }

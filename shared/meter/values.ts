@@ -24,3 +24,17 @@ export function plus(a: CounterValues, b: CounterValues): CounterValues {
   for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
   return sum;
 }
+
+const SERIES = /^(pawl_[a-z_]+(\{[^\p{Cc}]*\})?|spent \d{4}-\d\d-\d\d (agent|owner) [\w.@-]+)$/u;
+
+/** What a record of counts says. An agent's own may be of anybody who has its credentials: what is no count is left out. */
+export function countsIn(text: string): CounterValues {
+  try {
+    const all = Object.entries(JSON.parse(text) as Record<string, unknown>);
+    const isCount = (one: [string, unknown]): one is [string, number] =>
+      SERIES.test(one[0]) && typeof one[1] === "number" && Number.isFinite(one[1]) && one[1] >= 0;
+    return Object.fromEntries(all.filter(isCount));
+  } catch {
+    return {};
+  }
+}

@@ -33,6 +33,8 @@ export interface Deps {
   readonly actor?: Actor;
   /** How many lanes an agent of this project has; undefined if there is none of that name. */
   readonly lanesOf?: (agent: string) => number | undefined;
+  /** Agents that this process's identity at NATS reaches, its own first; undefined where it reaches all. */
+  readonly reaches?: readonly string[];
   readonly meter: Meter;
   /** For what the store does not seal by itself. */
   readonly sealer: Sealer;

@@ -119,6 +119,11 @@ export type Claim = Pick<Running, "id" | "agent" | "createdAt" | "fence" | "toke
 export interface TaskStore {
   /** For people: which store this is, and where. */
   readonly name: string;
+  /**
+   * It has some agents' documents only: its records and texts are its own, and Pawl's books are out of its reach. What has
+   * to be decided by them is left to whoever has them.
+   */
+  readonly isPart?: boolean;
   /** How many documents are best listed at once by whoever wants all of them. */
   readonly pageSize: number;
   get(id: string): Promise<Stored | undefined>;
@@ -183,6 +188,8 @@ export interface TaskStore {
    */
   getRecord(name: string): Promise<StoredRecord | undefined>;
   putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;
+  /** The record of that name in each of its parts, where it has parts whose writers keep records of their own. */
+  getRecords?(name: string): Promise<readonly StoredRecord[]>;
   /**
    * Named texts of Pawl's own that nobody guards: reports, and what a reconciliation keeps to go on from. The last write
    * stands; whoever must know that a text is the one that was meant keeps its hash in a record. One text is at most what

@@ -1,5 +1,5 @@
 import type { Arrived } from "../dispatch/arrive.ts";
-import { keepConflict, keepUnsound } from "../dispatch/dead-letters.ts";
+import { isApart, keepConflict, keepUnsound } from "../dispatch/dead-letters.ts";
 import { isPawlError, isUnsound, PawlError } from "../errors/errors.ts";
 import type { Reached } from "../journal/entries.ts";
 import { countSpent, journalReached } from "../journal/journal.ts";
@@ -104,6 +104,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
       case "surplus": {
         const { outcome } = decision;
         if (outcome === "conflict") await keepConflict(deps, { arrived, delivery, guard });
+        if (isApart(deps, decision.seen.task, arrival.agent)) return closed(ACK, "surplus", outcome);
         const { dispatch } = arrival;
         const written = await writeIf(decision, () => ({ type: "surplus", queue, seq, dispatch, outcome }));
         return written.kind === "written" ? closed(ACK, "surplus", outcome) : undefined;

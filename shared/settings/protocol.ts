@@ -1,6 +1,9 @@
 import { readQuota } from "./quota.ts";
 import { duration, integer, type Variable } from "./variable.ts";
 
+/** What keeps agents apart at NATS. */
+export const ISOLATIONS = ["shared", "documents", "accounts"] as const;
+
 /** Timing and limits: the numbers that the protocol depends on. */
 export const protocolVariables = {
   PAWL_ACK_WAIT: duration(
@@ -54,6 +57,15 @@ export const protocolVariables = {
     "a number of bytes, or -1",
     "Most bytes of a NATS KV bucket when it is made; -1 for no limit. One that is there keeps its own ([operator.md](operator.md#when-the-store-fills-up)). From four fifths of it on submits are refused; the rest is for tasks that were accepted.",
   ),
+  PAWL_ISOLATION: {
+    sets: "isolation",
+    form: `one of ${ISOLATIONS.join(", ")}`,
+    meaning:
+      "What keeps agents apart at NATS ([deploy.md](deploy.md#an-identity-for-each)). shared: nothing; all use one bucket. documents: with PAWL_STORE=nats-kv each agent has a bucket of its own, of PAWL_STORE_BYTES. accounts: besides, each agent's function connects from an account of its own, as `pawl creds` makes them. The same for every function and command.",
+    readBy: ["library"],
+    default: "shared",
+    read: (value) => ISOLATIONS.find((one) => one === value),
+  },
   PAWL_OWNER_QUOTA: {
     sets: "ownerQuota",
     form: "`tasks=1000,bytes=64MB,submits=600,usd=20`, or a part of it",

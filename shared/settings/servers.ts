@@ -77,7 +77,7 @@ export const serverVariables = {
     form: `one of ${STORES.join(", ")}`,
     meaning:
       "Where task documents are kept: firestore, firestore-rest or nats-kv. On Workers both of the first are by REST; on Node `firestore` is by gRPC.",
-    readBy: ["library", "deploy", "local"],
+    readBy: ["library", "command", "deploy", "local"],
     required: `Set it to one of ${STORES.join(", ")}: where task documents are kept`,
     read: (kind) => STORES.find((one) => one === kind),
   },
@@ -86,6 +86,14 @@ export const serverVariables = {
     meaning: "The project of both Firestore stores, and of a deploy to Google Cloud.",
     readBy: ["library", "deploy"],
     read: text,
+  },
+  FIRESTORE_DATABASE: {
+    form: "a database's id: (default), or a letter, then a-z 0-9 - (4 to 63)",
+    meaning:
+      "The database of both Firestore stores. One for each tenant keeps them apart: IAM lets an account into a database, or not ([deploy.md](deploy.md#firestore)).",
+    readBy: ["library"],
+    unset: "(default)",
+    read: (id) => (/^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$/.test(id) ? id : undefined),
   },
   GOOGLE_APPLICATION_CREDENTIALS: {
     form: "the path of a service account's key file, or its content",

@@ -73,6 +73,33 @@ export function advisoriesName({ namespace }: Pick<Queue, "namespace">): string 
   return `${namespace.toUpperCase()}_advisories`;
 }
 
+/** The bucket of a namespace: of all documents, or of Pawl's own records and texts where each agent has one too. */
+export function bucketName({ namespace }: Pick<Queue, "namespace">): string {
+  return `${namespace}-tasks`;
+}
+
+/** The bucket of one agent's documents, where each has its own. Neither name has an underscore. */
+export function agentBucket({ namespace }: Pick<Queue, "namespace">, agent: string): string {
+  return `${namespace}_${agent}`;
+}
+
+/** The agent whose bucket this is the stream of; none if it is no agent's of this namespace. */
+export function agentOfBucket(stream: string, { namespace }: Pick<Queue, "namespace">): string | undefined {
+  const prefix = `KV_${namespace}_`;
+  const agent = stream.startsWith(prefix) ? stream.slice(prefix.length) : "";
+  return isAgentName(agent) ? agent : undefined;
+}
+
+/** Before the API of JetStream, as an identity that is confined to an agent reaches what it may use of it. */
+export function confinedPrefix({ namespace }: Pick<Queue, "namespace">): string {
+  return `${namespace}.js`;
+}
+
+/** Where an identity's answers come to, and nobody else's. */
+export function inboxPrefix({ namespace }: Pick<Queue, "namespace">, identity: string): string {
+  return `_INBOX_${namespace}_${identity}`;
+}
+
 export function subjectPrefix(queue: Queue): string {
   return `${queue.namespace}.tasks.${queue.agent}.${queue.lane}.g${queue.generation}.`;
 }

@@ -24,7 +24,10 @@ export interface KnownToken extends Token {
 /** A token is a record, named by its hash: made once, and written again by nobody but who revokes it. */
 const recordName = (hash: string) => `token-${hash}`;
 
-/** Where earlier versions kept tokens: as parts of an id that no task can have. */
+/**
+ * Where earlier versions kept tokens: as parts of an id that no task can have. Nobody looks there for a token any more: who
+ * may write parts would make themselves one.
+ */
 const FORMER_PLACE = "__tokens__";
 
 /** A secret of 256 bits. */
@@ -68,7 +71,6 @@ export async function revokeToken(store: TaskStore, given: string): Promise<Know
   const written = await store.putRecord(recordName(hash), JSON.stringify({ revoked: true }), revision);
   // Another one was faster: then it is a token no more.
   if (written.kind === "refused") return revokeToken(store, given);
-  await store.removeParts(FORMER_PLACE, (name) => name === hash);
   await removeListed(store, hash);
   await forgetUse(store, token.id);
   return token;
@@ -87,13 +89,35 @@ export function isExpired({ expiresAt }: Pick<Token, "expiresAt">, now: Millis):
   return expiresAt !== undefined && expiresAt <= now;
 }
 
-/** A token of an earlier version is read where that version put it, until it is revoked: then there is a record of it. */
 async function read(store: TaskStore, hash: string): Promise<{ token?: KnownToken; revision?: Revision }> {
   const record = await store.getRecord(recordName(hash));
-  const text = record ? record.text : await store.getPart(FORMER_PLACE, hash);
+  const text = record?.text;
   const token = text === undefined ? undefined : (JSON.parse(text) as Token & { revoked?: boolean });
   return {
     ...(record && { revision: record.revision }),
     ...(token && !token.revoked && { token: { ...token, id: tokenIdOf(hash) } }),
   };
+}
+
+/**
+ * Brings tokens of earlier versions to where tokens are looked for now. Once, for a person who looks at what it brings: what
+ * lies there may be of anybody who may write parts. One that was revoked since stays so.
+ */
+export async function moveFormerTokens(store: TaskStore): Promise<readonly KnownToken[]> {
+  const hashes: string[] = [];
+  await store.removeParts(FORMER_PLACE, (name) => {
+    hashes.push(name);
+    return false;
+  });
+  const moved: KnownToken[] = [];
+  for (const hash of hashes) {
+    const text = await store.getPart(FORMER_PLACE, hash);
+    const token = text === undefined ? undefined : (JSON.parse(text) as Token & { revoked?: boolean });
+    if (!token || token.revoked) continue;
+    await addListed(store, hash);
+    const written = await store.putRecord(recordName(hash), JSON.stringify(token));
+    if (written.kind === "written") moved.push({ ...token, id: tokenIdOf(hash) });
+  }
+  await store.removeParts(FORMER_PLACE, (name) => hashes.includes(name));
+  return moved;
 }

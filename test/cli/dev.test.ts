@@ -19,7 +19,10 @@ test("an author's day: variables, waking, saves by rename, agents that come and 
       `run: async () => { ${ENV} return ["${answer}", env.A, env.B, env.C, env.HOME ?? env.TOKEN ?? null]; }`,
     );
   hello("first");
-  project.agent("parent", 'run: async ({ submit }) => (await submit("hello", {}, { key: "a" })).result()');
+  project.agent(
+    "parent",
+    'children: ["hello"], run: async ({ submit }) => (await submit("hello", {}, { key: "a" })).result()',
+  );
   project.agent("asker", 'run: async ({ approval }) => (await approval("go")).by');
   project.agent(
     "thinker",

@@ -150,6 +150,8 @@ test("a token is revoked once, one of an earlier version too", async () => {
   const former = `pawl_${"a".repeat(43)}`;
   const known = JSON.stringify({ owner: "shop", scopes: ["read"], createdAt: 0 });
   await s.deps.store.putPart("__tokens__", sha256(former), known);
+  expect((await s.run(["token", "revoke", former])).code).toBe(2);
+  expect((await s.run(["token", "move"])).text).toContain("shop");
   for (const one of [token, former]) {
     expect(await findToken(s.deps.store, one)).toMatchObject({ owner: "shop" });
     expect(await s.run(["token", "revoke", one])).toMatchObject({

@@ -6,6 +6,7 @@ const agent = (name: string, more: Partial<KnownAgent> = {}): KnownAgent => ({
   name,
   lanes: 1,
   dispatchTimeout: 60_000,
+  children: [],
   schedules: [],
   hasSchema: false,
   ...more,

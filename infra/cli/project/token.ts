@@ -14,6 +14,7 @@ import {
   isExpired,
   isTokenLike,
   type KnownToken,
+  moveFormerTokens,
   newTokenText,
   revokeToken,
   tokenHash,
@@ -31,6 +32,7 @@ export function addToken(program: Command, config: () => Config): void {
   addRevoke(tokens, config);
   addList(tokens, config);
   addCreate(tokens, config);
+  addMove(tokens, config);
 }
 
 function addRevoke(tokens: Command, config: () => Config): void {
@@ -73,6 +75,27 @@ function addRevoke(tokens: Command, config: () => Config): void {
     });
 }
 
+function addMove(tokens: Command, config: () => Config): void {
+  tokens
+    .command("move")
+    .description("take over tokens of earlier versions, which are refused until then; says which these are")
+    .option("--json", "one JSON object a line; times are milliseconds")
+    .addHelpText("after", "\nRevoke those that you don't know.\nExample:\n  pawl token move")
+    .action(async ({ json = false }: { json?: boolean }) => {
+      await using wired = await wire(config(), logger(json));
+      const deps = { ...wired, actor: commandActor() };
+      const moved = await moveFormerTokens(deps.store);
+      for (const { id, owner } of moved)
+        await audited(
+          deps,
+          { op: "token create", token: id, detail: `owner ${owner}, of an earlier version` },
+          async () => {},
+        );
+      if (json) for (const token of moved) sayJson(shown(token));
+      else for (const line of lines(moved)) say(line);
+    });
+}
+
 function addList(tokens: Command, config: () => Config): void {
   tokens
     .command("list")
@@ -83,7 +106,7 @@ function addList(tokens: Command, config: () => Config): void {
     .option("--json", "one JSON object a line; times are milliseconds")
     .addHelpText(
       "after",
-      "\nTokens of earlier versions are listed from their first use on.\nExample:\n  pawl token list --owner web-shop",
+      "\nTokens of earlier versions are listed once they are moved: pawl token move.\nExample:\n  pawl token list --owner web-shop",
     )
     .action(async ({ owner, json = false }: { owner?: string; json?: boolean }) => {
       await using deps = await wire(config(), logger(json));

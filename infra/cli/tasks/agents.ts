@@ -4,6 +4,7 @@ import { wire } from "../../../functions/wiring/wire.node.ts";
 import { type AgentQueues, agentQueues } from "../../../shared/dispatch/queues.ts";
 import { sayDuration } from "../../../shared/values/duration.ts";
 import { agentsFolder, knownAgents } from "../../agents.ts";
+import { ensureAgent } from "../../ensure.ts";
 import { columns } from "../columns.ts";
 import { logger, say, sayJson } from "../output.ts";
 
@@ -11,11 +12,20 @@ export function addAgents(program: Command, config: () => Config): void {
   program
     .command("agents")
     .description("list the agents of this project, and what is in their queues")
+    .option("--ensure", "first make sure of their queues, and of their buckets where each has its own")
     .option("--json", "answer in JSON; ages are milliseconds")
-    .addHelpText("after", "\nExample:\n  pawl agents")
-    .action(async ({ json = false }: { json?: boolean }) => {
+    .addHelpText(
+      "after",
+      "\nExamples:\n  pawl agents\n  pawl agents --ensure   as a deploy does it, for agents that may make none themselves",
+    )
+    .action(async ({ ensure = false, json = false }: { ensure?: boolean; json?: boolean }) => {
       const known = await knownAgents(agentsFolder());
-      await using deps = await wire(config(), logger(json));
+      const given = config();
+      await using deps = await wire(given, logger(json));
+      if (ensure)
+        for (const one of known)
+          for (const change of await ensureAgent(deps, given.store, one))
+            deps.log("info", "queue.ensured", { change });
       const agents = await agentQueues(deps, known);
       if (json) sayJson({ agents });
       else if (agents.length === 0) say(`no agents in ${agentsFolder()}: pawl new writes one`);

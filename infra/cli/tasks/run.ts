@@ -3,10 +3,11 @@ import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { checkSecrets, redacted, redactorOf } from "../../../functions/wiring/secrets.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
+import { familyOf } from "../../../shared/definition.ts";
 import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
 import { serve } from "../../../shared/runner/serve.ts";
 import type { Settings } from "../../../shared/settings/settings.ts";
-import { agentNames, agentsFolder, lanesKnown, loadAgent } from "../../agents.ts";
+import { agentNames, agentsFolder, knownAgents, loadAgent } from "../../agents.ts";
 import { logger, say, sayJson } from "../output.ts";
 
 interface Options {
@@ -54,10 +55,18 @@ export function addRun(program: Command, config: () => Config): void {
         const stack = reason instanceof Error ? reason.stack : undefined;
         log("error", "agent.unhandled-rejection", { reason: messageOf(reason), stack });
       });
-      await using wired = await wire({ settings, ...rest }, log);
+      const known = await knownAgents(agentsFolder(), "skip-broken");
+      const [first = ""] = names;
+      if (settings.isolation === "accounts" && names.length > 1)
+        throw new PawlError(
+          "setting_invalid",
+          "PAWL_ISOLATION is accounts: an identity at NATS is one agent's. Start a process for each of them",
+        );
+      const who = { name: first, reaches: familyOf(first, known) };
+      await using wired = await wire({ settings, ...rest }, log, who);
       for (const { name } of agents)
         log("info", "run.started", { agent: name, mode, bus: wired.bus.name, store: wired.store.name });
-      const lanesOf = await lanesKnown(agentsFolder());
+      const lanesOf = (name: string) => known.find((one) => one.name === name)?.lanes;
       // Loaded only where there is a key.
       const model = rest.model && (await import("../../../functions/wiring/model.ts")).modelOf(rest);
       const deps = { ...wired, ...model, lanesOf, redact };

@@ -65,7 +65,7 @@ export async function startDev(options: DevOptions): Promise<DevStack> {
       tell,
       hear,
       fail,
-      started: (name) => rings.started(name, step.environment.ackWait),
+      started: (name) => rings.started(name, step.environment.settings.ackWait),
     }),
   );
   ringing.functions = functions;

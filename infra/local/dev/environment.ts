@@ -1,4 +1,5 @@
 import { configFrom } from "../../../functions/wiring/config.ts";
+import type { Settings } from "../../../shared/settings/settings.ts";
 import type { StandIn } from "../stand-in/stand-in.ts";
 import type { DevAgent } from "./changes/plan.ts";
 import type { Servers } from "./servers.ts";
@@ -23,7 +24,7 @@ export interface Environment {
   readonly forCommandsWhole: Values;
   /** What people should know of it. */
   readonly notes: readonly string[];
-  readonly ackWait: number;
+  readonly settings: Settings;
 }
 
 /** Throws where Pawl's settings are wrong, before any function does. */
@@ -38,7 +39,7 @@ export function environmentOf(sources: Sources, agents: readonly DevAgent[], par
   const of = (name: string) => ({
     ...ownOf(name, own, declared),
     ...model(name),
-    ...servers.forFunctions,
+    ...servers.forFunction(name),
     ...waking,
   });
   const commands = { PAWL_AGENTS_DIR: agentsFolder, ...servers.forCommands, ...waking };
@@ -51,7 +52,7 @@ export function environmentOf(sources: Sources, agents: readonly DevAgent[], par
     forCommands: { ...forCommands(own, "without secrets"), ...commands },
     forCommandsWhole: { ...forCommands(own, "with secrets"), ...commands },
     notes: [...(hasKey ? [] : [stands]), ...missing],
-    ackWait: configFrom(of("api")).settings.ackWait,
+    settings: configFrom(of("api")).settings,
   };
 }
 

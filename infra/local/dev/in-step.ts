@@ -39,10 +39,13 @@ export function inStep({ project, shell, parts, scripts, tell, ...options }: Ste
   /** Brings everything to what was built, and to the variables as they are. Names of the functions that are others now. */
   const apply = async (functions: Functions, next: Builds): Promise<string[]> => {
     const told = new Set(builds === NOTHING_BUILT ? [] : environment.notes);
-    environment = environmentOf(sources, Object.values(next.agents), parts);
+    const known = Object.values(next.agents);
+    // Settings first: the namespace is in every identity's permissions.
+    await parts.servers.identify(environmentOf(sources, known, parts).settings, known);
+    environment = environmentOf(sources, known, parts);
     for (const note of environment.notes) if (!told.has(note)) tell(note);
     await writeFile(envFile, asExports(environment.forCommandsWhole), { mode: 0o600 });
-    await queues.ensure(Object.values(next.agents), environment.forCommands);
+    await queues.ensure(known, environment.forCommands);
     await scripts.load(next.scripts);
     for (const name of Object.keys(builds.bundles)) if (!next.bundles[name]) await functions.remove(name);
     const changed = Object.entries(next.bundles).map(async ([name, { file }]) => {

@@ -1,11 +1,14 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { type Settings, settingsFrom } from "../../../shared/settings/settings.ts";
 import type { Env } from "../../../shared/settings/variable.ts";
 import { readVariable } from "../../../shared/settings/variables.ts";
 import { type Emulator, HOW_TO_GET, isAnswering, startEmulator } from "../emulator.ts";
 import type { Tell } from "../find-nats.ts";
 import { type LocalNats, startNats } from "../nats-server.ts";
+import type { DevAgent } from "./changes/plan.ts";
 import { deaths, MOST_DEATHS } from "./deaths.ts";
+import { identitiesIn, reload } from "./identities.ts";
 import { untilEnded } from "./lock.ts";
 
 const PROJECT = "pawl-dev";
@@ -13,10 +16,12 @@ const LOOK_EVERY = 5_000;
 
 /** The servers behind the functions, and what leads to them. */
 export interface Servers extends AsyncDisposable {
-  /** For functions, which reach NATS by WebSocket. */
-  readonly forFunctions: Readonly<Record<string, string>>;
-  /** For commands. */
+  /** For a function, which reaches NATS by WebSocket, as an identity of its own. */
+  forFunction(name: string): Readonly<Record<string, string>>;
+  /** For commands, which are the operator's. */
   readonly forCommands: Readonly<Record<string, string>>;
+  /** Gives these agents identities, and takes them from all others. */
+  identify(settings: Settings, agents: readonly DevAgent[]): Promise<void>;
 }
 
 export interface ServersOptions {
@@ -45,7 +50,10 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
     await mkdir(folder, { recursive: true });
     tell(`Documents are kept in NATS KV, in ${state}: the next dev goes on from them`);
   }
-  const nats = started.use(await startNats({ tell, ...(!emulator && { folder }) }));
+  const keys = join(state, "creds");
+  let identities = await identitiesIn(keys, settingsFrom(options.chosen), [], !emulator);
+  const { config } = identities;
+  const nats = started.use(await startNats({ tell, config, ...(!emulator && { folder }) }));
   const ending = () => isEnding;
   void keepNats(nats, options, ending);
   if (emulator) started.use(watchEmulator(emulator, options, ending));
@@ -58,8 +66,15 @@ export async function startServers(options: ServersOptions): Promise<Servers> {
     : { PAWL_STORE: "nats-kv" };
   const all = started.move();
   return {
-    forFunctions: { NATS_URL: nats.wsUrl, ...store },
-    forCommands: { NATS_URL: nats.url, ...store },
+    forFunction: (name) => ({ NATS_URL: nats.wsUrl, ...store, ...identities.of(name) }),
+    get forCommands() {
+      return { NATS_URL: nats.url, ...store, ...identities.of("operator") };
+    },
+    identify: async (settings, agents) => {
+      const next = await identitiesIn(keys, settings, agents, !emulator);
+      if (next.config !== identities.config) await reload(nats, next.config);
+      identities = next;
+    },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

@@ -46,6 +46,8 @@ import { answerOf, readOf, revisionOf, seen, statusOf, timestampOf } from "./sna
 
 export interface FirestoreOptions {
   readonly projectId: string;
+  /** The database's id: `(default)` where it is left out. */
+  readonly database?: string;
   readonly namespace: string;
   readonly requestTimeout: number;
   /** A service account's; without it, what the environment provides. */
@@ -56,8 +58,9 @@ export interface FirestoreOptions {
 
 /** Firestore through Google's client: for Node. */
 export function firestoreGrpc(options: FirestoreOptions): TaskStore {
-  const { projectId, namespace, requestTimeout } = options;
-  const db = new Firestore({ projectId, ...identity(options) });
+  const { projectId, namespace, requestTimeout, database } = options;
+  const chosen = database === undefined ? {} : { databaseId: database };
+  const db = new Firestore({ projectId, ...chosen, ...identity(options) });
   const tasks = db.collection(TASKS(namespace));
   const heads = db.collection(HEADS(namespace));
   const parts = db.collection(PARTS(namespace));

@@ -6,6 +6,8 @@ import { fromRestTime, type Value } from "./query.ts";
 
 export interface FirestoreRestOptions {
   readonly projectId: string;
+  /** The database's id: `(default)` where it is left out. */
+  readonly database?: string;
   readonly namespace: string;
   readonly requestTimeout: number;
   /** "http://127.0.0.1:8080" for an emulator. */
@@ -33,6 +35,9 @@ export type Write = { readonly currentDocument?: object } & (
   | { readonly delete: string }
 );
 
+/** The database that a project has first. */
+export const DEFAULT_DATABASE = "(default)";
+
 class RestError extends Error {
   override readonly name = "FirestoreRestError";
   readonly status: Status;
@@ -44,9 +49,9 @@ class RestError extends Error {
 
 /** What REST v1 is asked: documents, queries, commits. */
 export function firestoreHttp(options: FirestoreRestOptions) {
-  const { projectId, requestTimeout, token } = options;
+  const { projectId, database = DEFAULT_DATABASE, requestTimeout, token } = options;
   const origin = options.origin ?? "https://firestore.googleapis.com";
-  const root = `projects/${projectId}/databases/(default)/documents`;
+  const root = `projects/${projectId}/databases/${database}/documents`;
 
   const call = async (what: string, path: string, body: unknown, most = Infinity): Promise<unknown> => {
     const request = async (refused?: "refused") => {

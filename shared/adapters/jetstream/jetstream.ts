@@ -3,7 +3,14 @@ import { type Msg, headers as makeHeaders, type NatsConnection } from "@nats-io/
 import { messageOf, PawlError } from "../../errors/errors.ts";
 import type { Bus, OutgoingMessage, PublishResult, StoredMessage } from "../../ports/bus.ts";
 import type { Settings } from "../../settings/settings.ts";
-import { consumerName, holderSubject, type Queue, streamName, subjectPrefix } from "../../task/names.ts";
+import {
+  confinedPrefix,
+  consumerName,
+  holderSubject,
+  type Queue,
+  streamName,
+  subjectPrefix,
+} from "../../task/names.ts";
 import { headerMap, looks } from "./look.ts";
 import { apiCode, busError, JetStreamAway, missing, NO_MESSAGE } from "./nats-errors.ts";
 import { type Link, natsLink } from "./nats-link.ts";
@@ -15,11 +22,17 @@ const STORE_FAILED = 10077;
 
 /**
  * The bus over a connection that the caller made, by TCP or by WebSocket, and closes. `store` names where documents are:
- * a queue belongs to one store.
+ * a queue belongs to one store. `isConfined`: to an agent, by an account of its own that reaches what it needs under a prefix.
  */
-export async function jetstreamBus(nc: NatsConnection, settings: Settings, store: string): Promise<Bus> {
+export async function jetstreamBus(
+  nc: NatsConnection,
+  settings: Settings,
+  store: string,
+  { isConfined = false }: { readonly isConfined?: boolean } = {},
+): Promise<Bus> {
   const timeout = settings.requestTimeout;
-  const jsm = await jetstreamManager(nc, { timeout, checkAPI: false });
+  const options = { timeout, ...(isConfined && { apiPrefix: confinedPrefix(settings) }) };
+  const jsm = await jetstreamManager(nc, { ...options, checkAPI: false });
   const link = natsLink(nc, timeout);
   const announced = announcements(nc);
   return {
@@ -63,8 +76,15 @@ export async function jetstreamBus(nc: NatsConnection, settings: Settings, store
       announced.flush();
       await nc.close();
     },
+    ...(isConfined && leftToOthers),
   };
 }
+
+/**
+ * What an identity that is confined to an agent may not do, and others do for it: to make and correct queues, for whoever may
+ * make a stream or a consumer has the server write where it likes; and to look for those that lanes which went have left.
+ */
+const leftToOthers: Pick<Bus, "ensure" | "queues"> = { ensure: async () => [], queues: async () => [] };
 
 /** Who looks on does not see more than so often that something has changed. */
 const SEEN_EVERY = 20;

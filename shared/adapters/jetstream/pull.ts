@@ -34,6 +34,7 @@ export function pulls(
 ): Bus["pull"] {
   const wrap = deliveries(jsm, link, settings);
   const runner = consumerName(settings);
+  const prefix = jsm.getOptions().apiPrefix ?? "$JS.API";
   const idle = new Map<string, Inbox[]>();
 
   const open = (): Inbox => {
@@ -58,7 +59,7 @@ export function pulls(
 
   return (queue, waitMs, drifted) => {
     const stream = streamName(queue);
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${runner}`;
+    const subject = `${prefix}.CONSUMER.MSG.NEXT.${stream}.${runner}`;
     const { promise: delivery, resolve, reject } = Promise.withResolvers<Delivery | undefined>();
     // It may fail while its owner still waits for the last ack: that is not unhandled, only not looked at yet.
     delivery.catch(() => {});

@@ -1,6 +1,6 @@
 import type { StreamInfo } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
-import type { WriteResult } from "../../ports/store.ts";
+import type { Found, WriteResult } from "../../ports/store.ts";
 import type { Picked, Scanned, ScanRange } from "./scan.ts";
 
 export const taskKey = (id: string) => `task.${id}`;
@@ -12,12 +12,26 @@ export const leaseKey = (id: string) => `lease.${id}`;
 export const recordKey = (name: string) => `record.${name}`;
 export const textKey = (name: string) => `text.${name}`;
 
+/** Which bucket, and who opens it. */
+export interface Place {
+  readonly name: string;
+  /** It has this agent's documents only. */
+  readonly agent?: string;
+  /** By an identity that may read and write there, and neither makes buckets nor consumers, nor removes anything. */
+  readonly isConfined?: boolean;
+}
+
+/** Which agent a task's id belongs to, where each agent has a bucket: in the bucket that they share. */
+export const whereKey = (id: string) => `where.${id}`;
+
 /** So much text of documents is held at once. */
 export const MOST_CHARS = 16_000_000;
 
 /** The bucket as all that reads and writes it sees it; `what` is for the error when it fails. */
 export interface Bucket {
   readonly kv: KV;
+  /** What lies under a document's key. */
+  found(key: string, revision: number | string, text: string): Found;
   ask<T>(what: string, work: () => Promise<T>): Promise<T>;
   /** A write that is refused when the key is not as the writer saw it. */
   guarded(what: string, write: () => Promise<number>): Promise<WriteResult>;

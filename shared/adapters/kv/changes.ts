@@ -1,10 +1,10 @@
 import { PawlError, Unreadable } from "../../errors/errors.ts";
-import type { Found, TaskStore } from "../../ports/store.ts";
-import { isTaskId } from "../../task/names.ts";
+import type { Found, StoredRecord, TaskStore } from "../../ports/store.ts";
+import type { Task } from "../../task/document.ts";
+import { isTaskId, queueNamed } from "../../task/names.ts";
 import { readTask } from "../../task/shape.ts";
 import { inPieces, type Looked } from "../many.ts";
 import { type Bucket, MOST_CHARS, taskIdOf } from "./bucket.ts";
-import type { Values } from "./lease.ts";
 
 const DOCUMENTS = "task.*";
 
@@ -17,6 +17,26 @@ export function foundAt(key: string, revision: number | string, text: string): F
     if (error instanceof Unreadable) return { ...at, unreadable: error.why };
     throw error;
   }
+}
+
+/** The same, in a bucket that has one agent's documents. */
+export function foundOf(agent: string, namespace: string): typeof foundAt {
+  return (key, revision, text) => {
+    const found = foundAt(key, revision, text);
+    const why = "task" in found ? foreign(found.task, agent, namespace) : undefined;
+    return why === undefined ? found : { key, revision: String(revision), unreadable: why };
+  };
+}
+
+/**
+ * Why a document does not belong into an agent's bucket. Its agent can write there what it likes, and functions that may
+ * do more act on it: one that named another agent, or another's queue, would have them publish and delete there.
+ */
+export function foreign(task: Task, agent: string, namespace: string): string | undefined {
+  if (task.agent !== agent) return `it is one of agent ${task.agent}, and lies in the bucket of ${agent}`;
+  const queues = [...("queue" in task ? [task.queue] : []), ...task.settled.map(({ queue }) => queue)];
+  const other = queues.find((queue) => (queueNamed(queue, namespace)?.agent ?? agent) !== agent);
+  return other === undefined ? undefined : `it names ${other}, which is no queue of ${agent}`;
 }
 
 /** The order of writes is that of the bucket's stream: a revision is a place in it. */
@@ -48,7 +68,7 @@ export function changeReader(bucket: Bucket): Pick<TaskStore, "position" | "chan
         revision = entry.revision;
         // It may have been written again since the first of them were read.
         documents.delete(key);
-        if (!entry.isMarker) documents.set(key, foundAt(key, revision, entry.text()));
+        if (!entry.isMarker) documents.set(key, bucket.found(key, revision, entry.text()));
         seen++;
         bytes += entry.bytes;
         if (bytes > MOST_CHARS) break;
@@ -60,12 +80,17 @@ export function changeReader(bucket: Bucket): Pick<TaskStore, "position" | "chan
   };
 }
 
+/** A document as it is stored; and how it is read, where that is not as everywhere. */
+interface StoredText extends StoredRecord {
+  readonly found?: typeof foundAt;
+}
+
 /** Each by a read of its own, many at once: in bulk they may come from a copy that lags behind. */
-export function manyReader(read: (id: string) => ReturnType<Values["get"]>): TaskStore["getMany"] {
+export function manyReader(read: (id: string) => Promise<StoredText | undefined>): TaskStore["getMany"] {
   const look = async (id: string): Promise<Looked> => {
     // What is no id may be no key either.
     const stored = isTaskId(id) ? await read(id) : undefined;
-    const found = stored && foundAt(id, stored.revision, stored.text);
+    const found = stored && (stored.found ?? foundAt)(id, stored.revision, stored.text);
     return { found, chars: stored?.text.length ?? 0 };
   };
   return (ids) => inPieces(ids, MOST_CHARS, (some) => Promise.all(some.map(look)));

@@ -3,7 +3,6 @@ import type { Task } from "../../task/document.ts";
 import { ORPHAN_AFTER, sweepAt } from "../../task/due.ts";
 import type { Bucket } from "./bucket.ts";
 import { MOST_CHARS, taskIdOf, taskKey } from "./bucket.ts";
-import { foundAt } from "./changes.ts";
 import type { Values } from "./lease.ts";
 
 /** One for each state: a writer that dies before its document leaves the hint of the state that the task is still in. */
@@ -110,7 +109,7 @@ export function dueIndex(bucket: Bucket, values: Values) {
     for await (const { keys, found } of bucket.pick(what, [...hints.keys()])) {
       for (const key of keys) {
         const value = found.get(key);
-        const there = value && foundAt(taskIdOf(key), value.revision, value.text());
+        const there = value && bucket.found(taskIdOf(key), value.revision, value.text());
         // The index entries of an unreadable document are kept: somebody may mend it.
         if (there && "unreadable" in there) continue;
         const task = there?.task;

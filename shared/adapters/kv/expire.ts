@@ -1,7 +1,6 @@
 import type { Revision, StoredRecord, TaskStore, WriteResult } from "../../ports/store.ts";
 import { isTaskId } from "../../task/names.ts";
 import { type Bucket, headKey, leaseKey, partKey, taskKey } from "./bucket.ts";
-import { foundAt } from "./changes.ts";
 import type { Scanned } from "./scan.ts";
 
 const WHAT = "Removing expired tasks";
@@ -125,7 +124,7 @@ async function documentsOf(
   const ids = new Set(batch.map(({ key }) => ownerOf(key)).filter(isTaskId));
   for await (const { found } of bucket.pick(WHAT, [...ids].map(taskKey))) {
     for (const { key, revision, text } of found.values()) {
-      const there = foundAt(ownerOf(key), revision, text());
+      const there = bucket.found(ownerOf(key), revision, text());
       // What can't be read stays, whatever it is.
       const hasEnded = "task" in there && "expiresAt" in there.task;
       documents.set(ownerOf(key), { revision, ...(hasEnded && { expiresAt: there.task.expiresAt }) });

@@ -8,6 +8,7 @@ const agent = (name: string) => ({
   name,
   lanes: 1,
   dispatchTimeout: 1,
+  children: [],
   schedules: [],
   hasSchema: false,
   secrets: [],

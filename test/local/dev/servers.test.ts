@@ -34,7 +34,7 @@ const deps = ({ forCommands }: Servers) => wired(configFrom(forCommands));
 
 test("a nats-server that dies comes back on its address and its data, which the next dev finds too", async () => {
   const { servers, said, failed, folder } = await stage({});
-  expect(servers.forFunctions).toMatchObject({ PAWL_STORE: "nats-kv" });
+  expect(servers.forFunction("api")).toMatchObject({ PAWL_STORE: "nats-kv" });
   await using held = servers;
   await using wire = await deps(servers);
   await wire.store.putRecord("kept", "1");
@@ -57,7 +57,7 @@ describe.skipIf(!hasEmulator)("Firestore's emulator", () => {
     const { servers, said, failed } = await stage({ PAWL_STORE: "firestore" });
     await using _ = servers;
     expect(said).toEqual([expect.stringContaining("keeps documents in memory")]);
-    kill(new RegExp(`java.*--port ${portOf(servers.forFunctions.FIRESTORE_EMULATOR_HOST)} `));
+    kill(new RegExp(`java.*--port ${portOf(servers.forFunction("api").FIRESTORE_EMULATOR_HOST)} `));
     await until("it was noticed", async () => failed.length > 0);
     expect(failed).toEqual([expect.stringMatching(/emulator died \(137\).*Start dev again: it begins anew/)]);
   });
@@ -74,7 +74,7 @@ test("an emulator of others that does not answer is noticed, and so is that it a
   const { port } = first.address() as AddressInfo;
   const { servers, said } = await stage({ FIRESTORE_EMULATOR_HOST: `127.0.0.1:${port}` });
   await using _ = servers;
-  expect(servers.forFunctions).toMatchObject({
+  expect(servers.forFunction("api")).toMatchObject({
     PAWL_STORE: "firestore",
     FIRESTORE_EMULATOR_HOST: `127.0.0.1:${port}`,
   });

@@ -3,6 +3,7 @@ import type { Wired } from "../../../functions/wiring/wire.node.ts";
 import { emptyHead } from "../../../shared/journal/entries.ts";
 import { submitted } from "../../../shared/task/create.ts";
 import type { Task } from "../../../shared/task/document.ts";
+import { agentBucket, bucketName } from "../../../shared/task/names.ts";
 import { apply } from "../../../shared/task/transitions.ts";
 import { type EmptyStore, emulatorHost } from "./stores.ts";
 
@@ -30,7 +31,8 @@ export async function owning(
   await store.putHead(emptyHead(last, 1, stamp), before?.revision);
   for (let i = 0; i < parts; i++) await store.putPart(id, `value-${i}`, `${id} ${last.stamp} ${i}`);
   // What a replicated bucket has of each task besides.
-  if (store.name.startsWith("NATS")) nc?.publish(`$KV.${settings.namespace}-tasks.lease.${id}`, "1");
+  const bucket = settings.isolation === "shared" ? bucketName(settings) : agentBucket(settings, "a");
+  if (store.name.startsWith("NATS")) nc?.publish(`$KV.${bucket}.lease.${id}`, "1");
   await store.replace(last, created.revision);
   return last;
 }

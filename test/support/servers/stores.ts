@@ -19,14 +19,20 @@ export const hasEmulator = emulatorHost !== "";
 /** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
 export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
 
+/** The same store as `nats-kv`, with a bucket for each agent. */
+const SEPARATE = "nats-kv, separate";
+
 /** Those that need no server: the test kit's, and the simulator's, of one copy and of several. */
 const SERVERLESS = ["memory", "simulated", "simulated, replicated"] as const;
 type Serverless = (typeof SERVERLESS)[number];
 
 /** All that pass the store's contract. */
-export const everyStore = [...stores, ...SERVERLESS.map((kind) => ({ kind, here: true }))];
+export const everyStore = [
+  ...stores,
+  ...([SEPARATE, ...SERVERLESS] as const).map((kind) => ({ kind, here: true })),
+];
 
-export function isOnServer(kind: StoreKind | Serverless): kind is StoreKind {
+export function isOnServer(kind: StoreKind | Serverless | typeof SEPARATE): kind is StoreKind {
   return STORES.includes(kind as StoreKind);
 }
 
@@ -38,7 +44,12 @@ export interface EmptyStore extends AsyncDisposable {
   readonly nc?: NatsConnection;
 }
 
-export async function emptyStore(nats: LocalNats, kind: StoreKind | Serverless): Promise<EmptyStore> {
+export async function emptyStore(
+  nats: LocalNats,
+  kind: StoreKind | Serverless | typeof SEPARATE,
+): Promise<EmptyStore> {
+  if (kind === SEPARATE)
+    return wired(world(nats, "nats-kv", { requestTimeout: 15_000, isolation: "documents" }).config);
   // Nobody holds a lease: a busy emulator may take its time.
   if (isOnServer(kind)) return wired(world(nats, kind, { requestTimeout: 15_000 }).config);
   const isReplicated = kind === "simulated, replicated";
@@ -95,6 +106,7 @@ export function worldOf(nats: LocalNats, config: Config): TestWorld {
     PAWL_REQUEST_TIMEOUT: `${settings.requestTimeout}ms`,
     PAWL_CRASH_LIMIT: String(settings.crashLimit),
     PAWL_REPLICAS: String(settings.replicas),
+    PAWL_ISOLATION: settings.isolation,
     ...(store !== "nats-kv" && { GOOGLE_CLOUD_PROJECT: project, FIRESTORE_EMULATOR_HOST: host }),
   };
   return { nats, config, env };

@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newSeed } from "../../infra/creds/jwt.ts";
+import { familyAgents } from "../support/servers/isolated.ts";
+import { CLI } from "../support/servers/runners.ts";
+import { SHARED, tempAgents } from "../support/temp-agents.ts";
+
+const agents = tempAgents();
+const folder = mkdtempSync(join(tmpdir(), "pawl-creds-"));
+beforeAll(() => familyAgents(agents, SHARED));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const NAMES = ["api", "dispatch", "reconcile", "operator", "boss", "helper", "stranger"];
+
+function creds(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const env = { ...process.env, PAWL_AGENTS_DIR: agents };
+  return new Promise((resolve) =>
+    execFile(process.execPath, [CLI, "creds", ...args], { env, cwd: folder }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    ),
+  );
+}
+
+/** All files in it, with what they say. */
+function filesIn(at: string, below = ""): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(join(at, below), { withFileTypes: true }).flatMap((one) => {
+      const name = join(below, one.name);
+      return one.isDirectory()
+        ? Object.entries(filesIn(at, name))
+        : [[name, readFileSync(join(at, name), "utf8")]];
+    }),
+  );
+}
+
+describe.each(["conf", "jwt"])("%s", (format) => {
+  const out = join(folder, format);
+
+  test("an identity for each, for its owner's eyes, and keys stay as they were", async () => {
+    const first = await creds("--format", format, "--out", out);
+    expect(first).toMatchObject({ code: 0, err: "" });
+    expect(first.out).toContain("wrote 7 identities");
+    const files = filesIn(out);
+    for (const name of NAMES) expect(files[`${name}.env`]).toContain("PAWL_ISOLATION=accounts\n");
+    for (const name of Object.keys(files)) expect(statSync(join(out, name)).mode & 0o777, name).toBe(0o600);
+    const keys = Object.entries(files).filter(([name]) => name.startsWith("keys/"));
+    const again = JSON.parse((await creds("--format", format, "--out", out, "--json")).out);
+    expect(again).toMatchObject({ format, include: "nats.conf", identities: { boss: "boss.env" } });
+    expect(again.reused.toSorted()).toEqual(keys.map(([name]) => name).toSorted());
+    expect(Object.entries(filesIn(out)).filter(([name]) => name.startsWith("keys/"))).toEqual(keys);
+  });
+});
+
+test("given keys sign, and are not copied", async () => {
+  const [operator, account] = ["operator", "account"].map((kind) => {
+    const file = join(folder, `${kind}.nk`);
+    writeFileSync(file, newSeed(kind as "operator"));
+    return file;
+  }) as [string, string];
+  const out = join(folder, "given");
+  const done = await creds("--format", "jwt", "--operator", operator, "--account", account, "--out", out);
+  expect(done).toMatchObject({ code: 0 });
+  const keys = Object.keys(filesIn(out)).filter((name) => name.startsWith("keys/"));
+  expect(keys).not.toContain("keys/operator-operator.nk");
+  expect(keys).not.toContain("keys/account-PAWL.nk");
+  expect(JSON.stringify(filesIn(out))).not.toContain(readFileSync(operator, "utf8"));
+});
+
+test("what is wrong ends with its code", async () => {
+  expect(await creds("--format", "xml")).toMatchObject({ code: 2 });
+  expect(await creds("--operator", "x")).toMatchObject({ code: 2 });
+  const wrong = join(folder, "wrong.nk");
+  writeFileSync(wrong, newSeed("user"));
+  const bad = await creds("--format", "jwt", "--operator", wrong, "--out", join(folder, "bad"));
+  expect(bad.code).not.toBe(0);
+  expect(bad.err).toContain("has no seed of an operator's key: it does not begin with SO");
+  expect(
+    (await creds("--format", "jwt", "--operator", "nowhere", "--out", join(folder, "bad"))).err,
+  ).toContain("can't be read");
+  expect((await creds("--help")).out).toMatch(/Examples:\n +pawl creds/);
+});
