@@ -8,19 +8,31 @@ import { createApp } from "../../shared/web/app.ts";
 import { createToken } from "../../shared/web/tokens.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
 import { familyAgents, type Isolated, isolated } from "../support/servers/isolated.ts";
+import { emulatorHost, hasEmulator } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 import { until } from "../support/time/until.ts";
 
 const never = new AbortController().signal;
 const folder = tempAgents();
 
-describe.each(["conf", "jwt"] as const)("identities by %s", (format) => {
+const FIRESTORE = {
+  PAWL_STORE: "firestore-rest",
+  GOOGLE_CLOUD_PROJECT: `p-${crypto.randomUUID().slice(0, 8)}`,
+  FIRESTORE_EMULATOR_HOST: emulatorHost,
+};
+
+describe.each([
+  { format: "conf", documents: "NATS KV", env: {}, here: true },
+  { format: "jwt", documents: "NATS KV", env: {}, here: true },
+  { format: "conf", documents: "Firestore", env: FIRESTORE, here: hasEmulator },
+] as const)("identities by $format, documents in $documents", ({ format, env, here }) => {
+  if (!here) return void test.skip("without an emulator");
   let stage: Isolated;
   const wired: Record<string, Wired> = {};
   let token = "";
   beforeAll(async () => {
     await familyAgents(folder, SHARED);
-    stage = await isolated(folder, format, { PAWL_ACK_WAIT: "5s" });
+    stage = await isolated(folder, format, { PAWL_ACK_WAIT: "5s", ...env });
     for (const name of ["operator", "api", "dispatch", "reconcile", "boss", "helper", "stranger"])
       wired[name] = await stage.as(name);
     const scopes = ["submit", "read", "operate"] as const;
@@ -79,6 +91,15 @@ describe.each(["conf", "jwt"] as const)("identities by %s", (format) => {
       expect(await call("GET", path), path).toMatchObject({ status: 200 });
     await wired.stranger?.meter.flush();
     expect((await call("GET", "/metrics")).text).toMatch(/pawl_deliveries_total\{.*agent="stranger"/);
+    const pages: string[] = [];
+    for (let cursor: string | undefined = ""; cursor !== undefined; ) {
+      const page = await call("GET", `/v1/tasks?limit=1${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+      const { tasks, cursor: next } = JSON.parse(page.text) as { tasks: { id: string }[]; cursor?: string };
+      pages.push(...tasks.map(({ id }) => id));
+      cursor = next;
+    }
+    expect(pages).toHaveLength(3);
+    expect(pages.slice(0, 2)).toEqual(["hidden", "story"]);
     const report = await reconciled(wired.reconcile as Wired, { repair: true });
     expect(namesOf(report)).toEqual([]);
   }, 60_000);

@@ -78,7 +78,7 @@ export async function listed(
   const pageOf = (isCut: boolean): TaskPage => ({
     tasks,
     looked: seen,
-    ...(isCut && { cursor: fronts.map((one) => cursorOf(one.source, one.before)).join(",") }),
+    ...(isCut && { cursor: fronts.flatMap((one) => cursorOf(one.source, one.before) ?? []).join(",") }),
     ...(unreadable.length > 0 && { unreadable }),
   });
   for (;;) {
@@ -98,9 +98,9 @@ export async function listed(
 }
 
 /** What was not read at all is read from its end by the next page too: what is written meanwhile comes then. */
-function cursorOf({ name }: Source, before: number | undefined): string {
-  if (name === "") return String(before);
-  return `${name}=${before ?? ""}`;
+function cursorOf({ name }: Source, before: number | undefined): string | undefined {
+  if (before === undefined) return undefined;
+  return name === "" ? String(before) : `${name}=${before}`;
 }
 
 /** The place in one bucket. */
@@ -110,11 +110,11 @@ export function readPlace(cursor: string): number {
 }
 
 /** The places in several, by their names. */
-export function readPlaces(cursor: string): ReadonlyMap<string, number | undefined> {
-  const places = cursor.split(",").map((one): [string, number | undefined] => {
-    const [, name, before] = /^([a-z0-9-]+)=([1-9]\d{0,14})?$/.exec(one) ?? [];
+export function readPlaces(cursor: string): ReadonlyMap<string, number> {
+  const places = cursor.split(",").map((one): [string, number] => {
+    const [, name, before] = /^([a-z0-9-]+)=([1-9]\d{0,14})$/.exec(one) ?? [];
     if (name === undefined) throw wrongCursor(cursor);
-    return [name, before === undefined ? undefined : Number(before)];
+    return [name, Number(before)];
   });
   return new Map(places);
 }

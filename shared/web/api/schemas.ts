@@ -72,6 +72,9 @@ const narrower = {
     .optional(),
 };
 
+/** A place in each agent's bucket, where each has one. */
+const CURSOR = 8_000;
+
 const moment = z.iso.datetime({ offset: true }).optional();
 
 export const queries = {
@@ -91,13 +94,13 @@ export const queries = {
     agent: z.string().max(63).optional(),
     state: z.enum(states as [string, ...string[]]).optional(),
     ...narrower,
-    cursor: z.string().max(400).optional(),
+    cursor: z.string().max(CURSOR).optional(),
     limit: z.coerce.number().int().min(1).max(200).optional(),
   }),
   deadLetters: z.strictObject({
     agent: z.string().max(63).optional(),
     ...narrower,
-    cursor: z.string().max(400).optional(),
+    cursor: z.string().max(CURSOR).optional(),
     limit: z.coerce.number().int().min(1).max(200).optional(),
   }),
 };

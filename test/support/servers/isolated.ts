@@ -90,7 +90,8 @@ export async function isolated(
     return nc;
   };
   const operator = await as("operator");
-  for (const one of known) await ensureAgent(operator, "nats-kv", one);
+  const { store } = configFrom(await env("operator"));
+  for (const one of known) await ensureAgent(operator, store, one);
   const all = started.move();
   stack = all;
   return {
