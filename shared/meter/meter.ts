@@ -77,6 +77,7 @@ const ASKED = {
   removeTexts: "write",
   expire: "write",
   usage: "read",
+  left: "read",
 } as const satisfies Record<
   Exclude<keyof TaskStore, "name" | "isPart" | "pageSize" | "close">,
   "read" | "write"

@@ -199,6 +199,11 @@ export interface TaskStore {
   getText(name: string): Promise<string | undefined>;
   /** Texts that are written anew meanwhile stay. */
   removeTexts(isOld: (name: string) => boolean): Promise<void>;
+  /**
+   * How many tasks that may still run are where agents' own identities do not reach, up to so many. Only where they may have
+   * been left there when agents were given buckets of their own.
+   */
+  left?(most: number): Promise<number>;
   /** How full that is where an agent's documents are; undefined where it has no end. Only where something may have one. */
   usage?(agent: string): Promise<Fill | undefined>;
   close(): Promise<void>;

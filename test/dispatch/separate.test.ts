@@ -39,7 +39,9 @@ test("tasks of before agents had buckets of their own are read and finished wher
   );
   await new Promise((resolve) => setTimeout(resolve, 600));
   await dispatchDue(deps, AGENT, never);
+  expect(await deps.store.left?.(10)).toBe(2);
   expect(await serve(deps, { name: AGENT, agent, mode: "drain", stop: never })).toEqual({ completed: 3 });
+  expect(await deps.store.left?.(10)).toBe(0);
   const { tasks } = await deps.store.list({}, 10);
   expect(tasks.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(
     ["done", "later", "new", "waits"].map((id) => `${id} completed`),

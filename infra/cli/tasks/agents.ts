@@ -8,6 +8,9 @@ import { ensureAgent } from "../../ensure.ts";
 import { columns } from "../columns.ts";
 import { logger, say, sayJson } from "../output.ts";
 
+/** Of more it is enough to know that there are so many. */
+const MOST_LEFT = 1_000;
+
 export function addAgents(program: Command, config: () => Config): void {
   program
     .command("agents")
@@ -16,7 +19,7 @@ export function addAgents(program: Command, config: () => Config): void {
     .option("--json", "answer in JSON; ages are milliseconds")
     .addHelpText(
       "after",
-      "\nExamples:\n  pawl agents\n  pawl agents --ensure   as a deploy does it, for agents that may make none themselves",
+      "\n--ensure is for agents that may make none of it themselves, and are not deployed.\nExample:\n  pawl agents --ensure",
     )
     .action(async ({ ensure = false, json = false }: { ensure?: boolean; json?: boolean }) => {
       const known = await knownAgents(agentsFolder());
@@ -27,9 +30,14 @@ export function addAgents(program: Command, config: () => Config): void {
           for (const change of await ensureAgent(deps, given.store, one))
             deps.log("info", "queue.ensured", { change });
       const agents = await agentQueues(deps, known);
-      if (json) sayJson({ agents });
+      const left = (await deps.store.left?.(MOST_LEFT)) ?? 0;
+      if (json) sayJson({ agents, ...(left > 0 && { left }) });
       else if (agents.length === 0) say(`no agents in ${agentsFolder()}: pawl new writes one`);
       else for (const line of queueLines(agents)) say(line);
+      if (left > 0 && !json)
+        say(
+          `${left === MOST_LEFT ? "At least " : ""}${left} tasks that may still run are in the bucket of before agents had their own: agents with PAWL_ISOLATION=accounts do not reach them`,
+        );
     });
 }
 

@@ -51,7 +51,8 @@ export async function openNatsKv(
     });
     return [...new Set([...(await names), ...opened.keys()])].sort();
   };
-  return separateStore({ shared, own: shared, open, agents }, settings.retention);
+  const isOutOfReach = settings.isolation === "accounts";
+  return separateStore({ shared, own: shared, open, agents, isOutOfReach }, settings.retention);
 }
 
 /** Makes sure of an agent's bucket, where agents have their own: whoever runs its tasks may not be allowed to. */

@@ -3,6 +3,7 @@ import type { Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { sweepAt } from "../../task/due.ts";
 import { isTaskId } from "../../task/names.ts";
+import { isFinal, states } from "../../task/table.ts";
 import { MOST_CHARS, taskKey, whereKey } from "./bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 import { manyReader } from "./changes.ts";
@@ -17,6 +18,8 @@ export interface Buckets {
   readonly shared?: BucketStore;
   /** Where records and texts are. */
   readonly own: BucketStore;
+  /** Agents' identities do not reach the shared bucket: a message of a task that lies there would find no document. */
+  readonly isOutOfReach?: boolean;
   /** Agents that have a bucket, as far as this identity may know. */
   agents(): Promise<readonly string[]>;
   /** An agent's bucket, made where it is missing and may be made. */
@@ -30,6 +33,7 @@ const ABANDONED = 60_000;
 /** Entries that say where tasks are, and are old: so many are looked at in one call. */
 const MOST_OLD = 500;
 const SHARED = "-";
+const OPEN = states.filter((state) => state === "failed" || !isFinal({ state }));
 
 interface Place {
   readonly store: BucketStore;
@@ -47,7 +51,7 @@ interface Place {
  * all of them. A document that lies in the shared bucket, from before, is read and written there.
  */
 export function separateStore(buckets: Buckets, retention: number): TaskStore {
-  const { shared, own, agents, open } = buckets;
+  const { shared, own, agents, open, isOutOfReach = false } = buckets;
   const places = new Map<string, BucketStore>();
   const remember = (id: string, store: BucketStore) => {
     places.delete(id);
@@ -170,7 +174,10 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     ...attest,
     due: async (agent, state, range, limit) => {
       const names = await agents();
-      const stores = [...(shared ? [shared] : []), ...(names.includes(agent) ? [await open(agent)] : [])];
+      const stores = [
+        ...(shared && !isOutOfReach ? [shared] : []),
+        ...(names.includes(agent) ? [await open(agent)] : []),
+      ];
       const pages = await Promise.all(stores.map((store) => store.due(agent, state, range, limit)));
       const all = pages.flatMap(({ tasks }, i) => {
         for (const { task } of tasks) remember(task.id, stores[i] as BucketStore);
@@ -255,6 +262,7 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     putText: own.putText,
     getText: own.getText,
     removeTexts: own.removeTexts,
+    ...(shared && { left: (most: number) => countOpen(shared, most) }),
     usage: async (agent) => {
       const isThere = (await agents()).includes(agent);
       return (isThere ? await open(agent) : own).usage?.(agent);
@@ -273,5 +281,16 @@ function readCursors(cursor: string): Record<string, string> {
       "input_invalid",
       `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
     );
+  }
+}
+
+/** Open tasks of a bucket, up to so many. */
+async function countOpen(store: BucketStore, most: number): Promise<number> {
+  let count = 0;
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.list({ states: OPEN }, most - count, cursor);
+    count += page.tasks.length;
+    cursor = page.cursor;
+    if (cursor === undefined || count >= most) return count;
   }
 }
