@@ -51,7 +51,10 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
   }
 }
 
-/** Creates a document, seen through in the same way. "moot": another document has the id. */
+/**
+ * Creates a document, seen through in the same way: a create that was not answered is asked for again, as a store may have
+ * more to do for it than the document. "moot": another document has the id.
+ */
 export async function create(deps: Deps, task: Task, guard: Guard): Promise<Written> {
   checkSize(task);
   for (;;) {
@@ -60,6 +63,7 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
       deps.bus.announce(task);
       return { kind: "written", stored: storedAs(task, result), answered: true };
     }
+    if (result.kind === "unknown") continue;
     const found = await readThrough(deps, task.id, guard);
     if (!found) continue;
     if (!wroteAny(found.task, new Set([task.stamp]))) return { kind: "moot", stored: found };

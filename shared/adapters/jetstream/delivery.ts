@@ -7,6 +7,7 @@ import { headerMap } from "./look.ts";
 import { apiCode, busError, GONE } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
 import { unsafeDrift } from "./queue.ts";
+import { headersOf } from "./requests.ts";
 
 /** Messages of a consumer as deliveries. `drifted` is told what is unsafe about the consumer, when one asks about it. */
 export function deliveries(jsm: JetStreamManager, link: Link, settings: Settings) {
@@ -24,7 +25,7 @@ export function deliveries(jsm: JetStreamManager, link: Link, settings: Settings
     return {
       subject: message.subject,
       data: message.data,
-      headers: headerMap(message.headers),
+      headers: headerMap(headersOf(message)),
       queue: stream,
       seq: streamSeq,
       redelivered: deliveries > 1,

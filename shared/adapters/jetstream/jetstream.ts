@@ -110,15 +110,19 @@ function announcements(nc: NatsConnection) {
 function holders(nc: NatsConnection, settings: Settings): Bus["answerFor"] {
   const held = new Map<string, () => boolean>();
   const heard = new Set<string>();
-  // Without the right to subscribe it is called with the error alone; a successor then gets no answer.
-  const callback = (error: Error | null, question: Msg) => {
-    if (!error) question.respond(held.get(question.string())?.() ? "yes" : "no");
+  const hear = (subject: string) => {
+    if (heard.has(subject)) return;
+    heard.add(subject);
+    // Without the right to subscribe it is called with the error alone: a successor gets no answer until there is the right.
+    const callback = (error: Error | null, question: Msg) => {
+      if (error) heard.delete(subject);
+      else question.respond(held.get(question.string())?.() ? "yes" : "no");
+    };
+    nc.subscribe(subject, { callback });
   };
   return (claim, isHeld) => {
-    const subject = holderSubject(settings, claim);
     held.set(claim.token, isHeld);
-    if (!heard.has(subject)) nc.subscribe(subject, { callback });
-    heard.add(subject);
+    hear(holderSubject(settings, claim));
     return () => void held.delete(claim.token);
   };
 }

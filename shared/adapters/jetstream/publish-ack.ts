@@ -12,5 +12,7 @@ export async function publishAck(link: Link, question: Question): Promise<Publis
   const answer = await link.ask(question);
   const said = JSON.parse(answer.string()) as PublishAck & { readonly error?: ApiError };
   if (said.error) throw new JetStreamApiError(said.error);
+  if (typeof said.seq !== "number")
+    throw new Error(`${question.subject} was answered by somebody who is no stream`);
   return said;
 }

@@ -6,7 +6,7 @@ import { consumerName, streamName } from "../../task/names.ts";
 import { deliveries } from "./delivery.ts";
 import { missing, NotThere } from "./nats-errors.ts";
 import type { Link } from "./nats-link.ts";
-import { inboxOf, isNobody } from "./requests.ts";
+import { headersOf, inboxOf, isNobody } from "./requests.ts";
 
 /** An answer that comes later than this after the wait at the server is lost. */
 const LATE = 1_000;
@@ -39,12 +39,21 @@ export function pulls(
 
   const open = (): Inbox => {
     const subject = inboxOf(nc);
+    // Called by the client as it reads: what is thrown here would end its reading.
     const callback = (error: Error | null, answer: Msg) => {
       if (inbox.answered) inbox.answered(error, answer);
       // Asked for by a pull that was given up.
       else if (!error && answer.reply) void putBack(wrap(answer));
     };
     const inbox: Inbox = { subject, subscription: nc.subscribe(subject, { callback }), answered: undefined };
+    return inbox;
+  };
+  /** The server closes subscriptions whose right was taken away, and one that is drained hears nothing more. */
+  const isOpen = ({ subscription }: Inbox) => !subscription.isClosed() && !subscription.isDraining();
+  const take = (stream: string): Inbox => {
+    const left = (idle.get(stream) ?? []).filter(isOpen);
+    const inbox = left.pop() ?? open();
+    idle.set(stream, left);
     return inbox;
   };
 
@@ -73,7 +82,7 @@ export function pulls(
       isOver = true;
       stopWaiting();
       if (inbox) inbox.answered = undefined;
-      if (inbox && isAnswered) idle.set(stream, [...(idle.get(stream) ?? []), inbox]);
+      if (inbox && isAnswered && isOpen(inbox)) idle.set(stream, [...(idle.get(stream) ?? []), inbox]);
       else if (inbox && !inbox.subscription.isClosed()) inbox.subscription.unsubscribe();
       return true;
     };
@@ -84,16 +93,19 @@ export function pulls(
     };
     const answered = (error: Error | null, answer: Msg) => {
       if (error) return void fail(error);
-      const status = answer.reply ? undefined : answer.headers;
-      if (!status) {
-        if (over(true)) resolve(wrap(answer, drifted));
-      } else if (NOTHING.has(status.code)) {
+      if (answer.reply) {
+        const delivered = wrap(answer, drifted);
+        if (over(true)) resolve(delivered);
+        return;
+      }
+      const status = headersOf(answer);
+      if (status && NOTHING.has(status.code)) {
         if (over(true)) resolve(undefined);
-      } else void fail(isNobody(answer) ? new NotThere(subject) : new Error(status.description));
+      } else void fail(isNobody(answer) ? new NotThere(subject) : new Error(status?.description));
     };
     const send = () => {
       if (isOver) return;
-      inbox = idle.get(stream)?.pop() ?? open();
+      inbox = take(stream);
       inbox.answered = answered;
       const unwatch = link.watch(subject, (error) => void fail(error));
       const lost = () => {

@@ -49,10 +49,12 @@ export function natsRequests(nc: NatsConnection, timeout: number): Requests {
     for (const one of all) one.reject(error);
   };
   const answered = (error: Error | null, answer: Msg) => {
-    // Only the right to subscribe can be missing; it may be there the next time.
+    // Only the right to subscribe can be missing; it may be there the next time. What was asked may have been done.
     if (error) {
       inbox = "";
-      return failAll(error);
+      return failAll(
+        new Error(`NATS lets this user hear no answers (${error.message}): what was asked may be done`),
+      );
     }
     const one = take(answer.subject.slice(inbox.length));
     if (!one) return;
@@ -113,8 +115,17 @@ export function plainHeaders(fields: Readonly<Record<string, string>>): MsgHdrs 
 }
 
 /** The server's word that nobody listens to a subject that was asked for an answer. */
-export function isNobody({ data, headers }: Msg): boolean {
-  return data.length === 0 && headers?.code === 503;
+export function isNobody(answer: Msg): boolean {
+  return answer.data.length === 0 && headersOf(answer)?.code === 503;
+}
+
+/** A message's headers; none where they can't be read: other clients send what this one calls malformed. */
+export function headersOf(message: Msg): MsgHdrs | undefined {
+  try {
+    return message.headers;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A new inbox, below the prefix that this connection was given: its user may have the right to that one only. */

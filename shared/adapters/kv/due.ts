@@ -1,3 +1,4 @@
+import { messageOf, PawlError } from "../../errors/errors.ts";
 import type { DuePage, Stored, TaskStore, WriteResult } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { ORPHAN_AFTER, sweepAt } from "../../task/due.ts";
@@ -61,7 +62,8 @@ export function dueIndex(bucket: Bucket, values: Values) {
 
   /**
    * Of a new task there is no entry yet. Both are sent at once, and the server takes them in this order. Where the entry is
-   * not, nobody is told that the document is there before there is another: who dies until then has accepted nothing.
+   * not, nobody is told that the document is there before there is another: who dies until then has accepted nothing. Whoever
+   * is told nothing creates it again.
    */
   const indexedNew = async (task: Task, at: number, write: () => Promise<WriteResult>) => {
     const key = dueKey(task.agent, task.state, task.id);
@@ -69,9 +71,16 @@ export function dueIndex(bucket: Bucket, values: Values) {
       values.put(`Indexing task ${task.id}`, key, String(at)),
       write(),
     ]);
-    if (document.status === "rejected") throw document.reason;
     const isIndexed = entry.status === "fulfilled" && entry.value.kind === "written";
-    if (document.value.kind === "written" && !isIndexed) await (await hint(task, at)).settle();
+    // Also where the document seems not to be written: it may be, and nobody comes here again who finds it there.
+    const later = isIndexed ? undefined : await hint(task, at).catch((error: unknown) => error as Error);
+    if (document.status === "rejected") throw document.reason;
+    if (later instanceof Error)
+      throw new PawlError("store_unavailable", `Indexing task ${task.id}: ${messageOf(later)}`, {
+        cause: later,
+      });
+    // An entry that is too early costs a look.
+    if (document.value.kind === "written") await later?.settle().catch(() => {});
     return document.value;
   };
 
