@@ -14,7 +14,8 @@ const TASKS = 100;
 
 /** What a message that a runner sends is for. */
 function kindOf(subject: string): string {
-  if (/\.MSG\.NEXT\./.test(subject)) return "pulls";
+  // A sweep's look at the bucket is a pull of its own.
+  if (/\.MSG\.NEXT\.(?!KV_)/.test(subject)) return "pulls";
   if (subject.startsWith("$JS.ACK.")) return "words";
   const [, key] = /^\$KV\.[^.]+\.(task|journal)\./.exec(subject) ?? [];
   if (key) return key === "task" ? "writes" : "appends";
