@@ -6,7 +6,7 @@ import type { Finding } from "../findings/findings.ts";
 import type { Pace } from "../pace.ts";
 import { type OpenTask, OpenTaskIndex, openTaskLine, openTaskOf, pieces, readOpenTask } from "./open-task.ts";
 import { hashOf } from "./remembered.ts";
-import { type OpenTasks, openPrefix } from "./reports.ts";
+import { type OpenTasks, openPrefix, readReportList } from "./reports.ts";
 import { readText } from "./texts.ts";
 
 /** Below what a text may have. */
@@ -94,14 +94,19 @@ export async function openBefore(
   return index;
 }
 
-/** A piece of what the last report left open: the tasks of a part from some line on. */
+/**
+ * A piece of what the last report left open: the tasks of a part. None where another reconciliation has made its report
+ * since: it has looked at them, and removed the part.
+ */
 export async function openLines(
   pace: Pace,
-  { parts }: OpenTasks,
+  { parts, run }: OpenTasks,
   part: number,
 ): Promise<{ readonly tasks: readonly OpenTask[] } | { readonly finding: Finding }> {
   const lines = await readPart(pace, parts[part] as string);
   if (typeof lines !== "string") return { tasks: lines.flatMap((line) => readOpenTask(line) ?? []) };
+  const { open } = await readReportList(pace.deps.store);
+  if (open?.run !== run) return { tasks: [] };
   const detail = `${lines}: of the tasks in it nobody can say whether they are there still`;
   return { finding: { kind: "books_altered", subject: `open tasks ${part + 1}`, agent: "", detail } };
 }
