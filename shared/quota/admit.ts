@@ -1,19 +1,21 @@
 import { isPawlError, messageOf, NotNow } from "../errors/errors.ts";
 import { readSpent } from "../meter/spent.ts";
 import type { Deps } from "../ports/deps.ts";
-import type { Revision } from "../ports/store.ts";
+import type { Revision, StoredRecord } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import type { QuotaPart } from "../settings/quota.ts";
 import { type Queue, streamName } from "../task/names.ts";
 import { sha256 } from "../values/json.ts";
-import { inTurn, remembered } from "./memory.ts";
+import { askedLately, inTurn, remembered } from "./memory.ts";
 import { pressure, queueFill, storeFill } from "./pressure.ts";
 import { quotaOf, readQuotas, type Subject, shownSubject } from "./quotas.ts";
 import { countedOf, recount } from "./recount.ts";
 import {
+  atLeast,
   type Excess,
   excess,
+  isFar,
   isWithin,
   type Limits,
   limitsOf,
@@ -50,6 +52,8 @@ interface Limited {
   readonly record: string;
   /** What the submit adds. */
   readonly bytes: number;
+  /** All that is in its queue, whoever's it is, where somebody knows that. */
+  readonly inQueue?: number | undefined;
   /** The store has an end. */
   readonly isBounded: boolean;
 }
@@ -62,6 +66,8 @@ const COUNTED: readonly QuotaPart[] = ["tasks", "bytes", "queue"];
 const REMEMBERED = 5_000;
 /** A usage that nothing was added to for so long may be of a time when there was no quota. */
 const STALE = 600_000;
+/** Whether one has a record in a queue is looked at no more often than this: nearly nobody has, and everybody submits. */
+const LOOK_EVERY = 1_000;
 
 /**
  * Lets a task be submitted, or throws `NotNow`. Called before anything is stored, so a submit that is refused leaves
@@ -130,17 +136,63 @@ async function limitedBy(deps: Deps, wanted: Wanted, { inStore, inQueue }: Bytes
     const inAll = { subject, limits, record: usageRecord(subject), bytes: inStore, isBounded };
     const most = resolved(quota.queue, lane);
     const record = usageRecord(subject, queue);
-    // As with the store, nothing has to be counted while all that is in the queue is within the limit. But what is due
-    // later is not in it yet; and who was counted once is counted on, or what comes in between would be missing.
-    const isFar = async () =>
-      !wanted.isLater && isWithin(most, lane, inQueue) && !(await deps.store.getRecord(record));
-    const inQueueToo =
-      most === undefined || (await isFar())
-        ? []
-        : [{ subject, queue, limits: { queue: most }, record, bytes: inQueue, isBounded }];
-    return [...(Object.keys(limits).length > 0 ? [inAll] : []), ...inQueueToo];
+    const inQueueToo = async (limit: number): Promise<Limited[]> => {
+      const one = { subject, queue, limits: { queue: limit }, record, bytes: inQueue, isBounded };
+      const share = { ...one, inQueue: lane?.bytes };
+      // As with the store, nothing has to be counted while all that is in the queue is within the limit. But what is due
+      // later is not in it yet: that is counted from the first on.
+      const isFree = !wanted.isLater && isWithin(limit, lane, inQueue) && (await mayPass(deps, share));
+      return isFree ? [] : [share];
+    };
+    return [
+      ...(Object.keys(limits).length > 0 ? [inAll] : []),
+      ...(most === undefined ? [] : await inQueueToo(most)),
+    ];
   });
   return (await Promise.all(limited)).flat();
+}
+
+/**
+ * Whether a submit need not be added to what its owner has in a queue: what was added, together with all that is in the
+ * queue, is within the limit. Only who was counted, and has much, is counted on, or what comes in between would be missing.
+ */
+async function mayPass(deps: Deps, one: Limited): Promise<boolean> {
+  const found = await seenLately(deps, one.record);
+  const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownLimited(one));
+  if (!isFar(one.limits, usage, one.bytes, one.inQueue)) return false;
+  if (!found || !isSure(usage, deps.clock.now())) return true;
+  // Not at the limit itself, or every submit around it would take the other way.
+  const most = (one.limits.queue ?? 0) / 2;
+  if (!isFar({ queue: most }, usage, one.bytes, one.inQueue)) return false;
+  // From now on it lacks something: who comes near the limit again has to be counted anew.
+  return write(deps, one.record, { ...usage, countedAt: 0 }, found.revision);
+}
+
+/** A record as it was not much longer ago than a second. */
+function seenLately(deps: Deps, record: string): Promise<StoredRecord | undefined> {
+  const asked = askedLately<StoredRecord | undefined>(deps, deps.store, LOOK_EVERY);
+  const last = asked.get(record);
+  if (last) return last;
+  const found = deps.store.getRecord(record);
+  asked.set(record, found);
+  // Who asks next is not given the same error.
+  found.catch(() => asked.delete(record));
+  return found;
+}
+
+/** False where somebody else has written it. */
+async function write(deps: Deps, record: string, usage: Usage, seen: Revision | undefined): Promise<boolean> {
+  const text = JSON.stringify(usage);
+  const written = await deps.store.putRecord(record, text, seen);
+  const asked = askedLately<StoredRecord | undefined>(deps, deps.store, LOOK_EVERY);
+  if (written.kind === "written") asked.set(record, Promise.resolve({ text, revision: written.revision }));
+  else asked.delete(record);
+  return written.kind === "written";
+}
+
+/** It has all that there was when it was counted, and all that was added since. */
+function isSure({ countedAt, addedAt }: Usage, now: number): boolean {
+  return countedAt > 0 && now - Math.max(countedAt, addedAt) <= STALE;
 }
 
 function usageRecord({ kind, name }: Subject, queue?: Queue): string {
@@ -171,8 +223,7 @@ async function take(deps: Deps, limited: readonly Limited[]): Promise<Refusal | 
     if (refused) return refusalOf(refused.one, refused.over as Excess);
     for (const { one, usage, seen } of found) {
       const after = withSubmit(usage, one.bytes, deps.clock.now());
-      const written = await deps.store.putRecord(one.record, JSON.stringify(after), seen);
-      if (written.kind === "written") left.delete(one);
+      if (await write(deps, one.record, after, seen)) left.delete(one);
     }
     if (left.size === 0) return undefined;
     await pause(deps, "counters", tries);
@@ -202,18 +253,26 @@ async function room(deps: Deps, one: Limited): Promise<Room> {
   const wanted = { bytes, usd, now };
   const before = await read();
   const over = excess(limits, before.usage, wanted, 1);
-  // Begun while another counted, it is still without all that was there before.
   const { countedAt, addedAt } = before.usage;
-  const isStale = countedAt === 0 || now - Math.max(countedAt, addedAt) > STALE;
+  const isKnown = isSure(before.usage, now);
+  // A count is all documents' and the submit waits for it: what was not added is looked for where it may matter.
+  const isOfAny = before.seen !== undefined || one.inQueue !== undefined;
+  const mayWait = isKnown || (isOfAny && isFar(limits, before.usage, bytes, one.inQueue));
   const isCounted = COUNTED.some((part) => limits[part] !== undefined);
-  const mayHelp = over ? COUNTED.includes(over.part) : isStale;
-  if (!isCounted || !mayHelp) return { one, ...before, over };
+  const mayHelp = over ? COUNTED.includes(over.part) : !mayWait;
+  const asItIs = { one, usage: { ...before.usage, countedAt: isKnown ? countedAt : 0 }, seen: before.seen };
+  if (!isCounted || !mayHelp) return { ...asItIs, over };
   const { count, isNew, after } = await recount(deps, one.isBounded);
-  // Counted before the last submits were added, it says less than the usage does.
-  if (!isNew && count.at <= Math.max(countedAt, addedAt))
-    return { one, ...before, over: over && { ...over, after } };
+  const counted = countedOf(count, subject, queue);
+  // Counted before the last submits were added, it says less than the usage does; but what lacks more had so much at least.
+  if (!isNew && count.at <= Math.max(countedAt, addedAt)) {
+    const usage = isKnown ? before.usage : atLeast(before.usage, counted);
+    return { ...asItIs, over: excess(limits, usage, wanted, after) };
+  }
   const current = await read();
-  const usage = withCount(current.usage, before.usage, countedOf(count, subject, queue), count.at);
+  // Another's count, of before, lacks what was not added since: it does until there is a new one.
+  const at = isNew || isKnown ? count.at : 0;
+  const usage = withCount(current.usage, before.usage, counted, at);
   return { one, usage, seen: current.seen, over: excess(limits, usage, wanted, after) };
 }
 

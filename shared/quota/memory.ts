@@ -32,6 +32,29 @@ export async function remembered<T>(
   return value;
 }
 
+interface Lately {
+  readonly at: number;
+  readonly answers: Map<string, Promise<unknown>>;
+}
+
+const lately = new WeakMap<object, Lately>();
+
+/**
+ * What was asked about many names within so many milliseconds, to look in and to add to. All of it is forgotten at once, or
+ * a process would keep every name that it ever heard.
+ */
+export function askedLately<T>(
+  { clock }: Pick<Deps, "clock">,
+  owner: object,
+  ms: number,
+): Map<string, Promise<T>> {
+  const at = clock.monotonic();
+  const last = lately.get(owner);
+  const current = last && at - last.at < ms ? last : { at, answers: new Map() };
+  lately.set(owner, current);
+  return current.answers as Map<string, Promise<T>>;
+}
+
 /** Does work after all that was given before it under one of these keys, which are in one order everywhere. */
 export async function inTurn<T>(owner: object, keys: readonly string[], work: () => Promise<T>): Promise<T> {
   const [key, ...others] = keys;

@@ -11,7 +11,7 @@ export interface Usage {
   readonly of: string;
   readonly tasks: number;
   readonly bytes: number;
-  /** When tasks and bytes were last counted in the documents; 0 where they never were. */
+  /** When tasks and bytes were last counted in the documents; 0 where they never were, or not all was added since. */
   readonly countedAt: Millis;
   /** The last submit that was added. */
   readonly addedAt: Millis;
@@ -95,6 +95,11 @@ export function withCount(
   };
 }
 
+/** With as much as was counted, where it has less. */
+export function atLeast(usage: Usage, { tasks, bytes }: Pick<Usage, "tasks" | "bytes">): Usage {
+  return { ...usage, tasks: Math.max(usage.tasks, tasks), bytes: Math.max(usage.bytes, bytes) };
+}
+
 function turned(
   { minute, submits, before }: Usage,
   now: Millis,
@@ -137,6 +142,17 @@ export function excess(
   const [part] = over;
   if (part === undefined) return undefined;
   return { part, used: used[part], limit: limits[part] as number, after: after[part] };
+}
+
+/**
+ * Whether it is so far within its limits that it may go on without a count, though not all that it has was added. In a queue
+ * it is while even with all that lies there, whoever's it is, it is within them; otherwise up to half of them.
+ */
+export function isFar(limits: Limits, usage: Usage, adding: number, inQueue: number | undefined): boolean {
+  const { tasks = Infinity, bytes = Infinity, queue = Infinity } = limits;
+  const after = usage.bytes + adding;
+  if (inQueue !== undefined) return after + inQueue <= queue;
+  return 2 * (usage.tasks + 1) <= tasks && 2 * after <= Math.min(bytes, queue);
 }
 
 /** "has used 998 of 1000 tasks that are not over" */

@@ -83,6 +83,26 @@ test("tasks that were there before the quota count", async () => {
   expect(await s.submit(api)).toMatch(/has 5 of the 5/);
 });
 
+test("an owner that comes back after ten idle minutes is counted anew where it has half of its quota, and not before", async () => {
+  const s = stage(quota({ tasks: 10 }));
+  const api = s.instance();
+  expect(await s.submit(api)).toBe("taken");
+  // Without a quota nothing is added.
+  await setQuota(s.store, ann, { tasks: null });
+  s.pass(5_001);
+  for (let i = 0; i < 6; i++) expect(await s.submit(api)).toBe("taken");
+  await setQuota(s.store, ann, undefined);
+  s.pass(700_000);
+  s.calls.list = 0;
+  expect(await s.submit(api)).toBe("taken");
+  expect(s.calls.list).toBe(0);
+  for (let i = 0; i < 2; i++) expect(await s.submit(api)).toBe("taken");
+  expect(s.calls.list).toBe(0);
+  for (let i = 0; i < 4; i++) await s.submit(api);
+  expect(s.calls.list).toBe(1);
+  expect(await s.submit(api)).toMatch(/has 1\d of the 10/);
+});
+
 test("what an operator sets for one holds for that one within five seconds, and no longer when it is cleared", async () => {
   const s = stage(quota({ tasks: 1 }));
   const api = s.instance();
