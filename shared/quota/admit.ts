@@ -1,27 +1,24 @@
 import { isPawlError, messageOf, NotNow } from "../errors/errors.ts";
 import { readSpent } from "../meter/spent.ts";
 import type { Deps } from "../ports/deps.ts";
-import type { Revision, StoredRecord } from "../ports/store.ts";
+import type { Revision } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import type { QuotaPart } from "../settings/quota.ts";
-import { type Queue, streamName } from "../task/names.ts";
-import { sha256 } from "../values/json.ts";
-import { askedLately, inTurn, remembered } from "./memory.ts";
-import { pressure, queueFill, storeFill } from "./pressure.ts";
-import { quotaOf, readQuotas, type Subject, shownSubject } from "./quotas.ts";
+import { type Bytes, type Limited, limitedBy, shownLimited, usageRecord, type Wanted } from "./limited.ts";
+import { inTurn, REMEMBERED, remembered } from "./memory.ts";
+import { pressure } from "./pressure.ts";
+import { type Subject, shownSubject } from "./quotas.ts";
+import { write } from "./records.ts";
 import { countedOf, recount } from "./recount.ts";
 import {
   atLeast,
   type Excess,
   excess,
   isFar,
-  isWithin,
-  type Limits,
-  limitsOf,
+  isSure,
   MESSAGE,
   noUsage,
-  resolved,
   shownExcess,
   submitsOf,
   type Usage,
@@ -29,45 +26,10 @@ import {
   withSubmit,
 } from "./usage.ts";
 
-/** A task that is about to be submitted. */
-export interface Wanted {
-  readonly id: string;
-  readonly agent: string;
-  readonly owner?: string | undefined;
-  readonly queue: Queue;
-  /** Of its input. */
-  readonly bytes: number;
-  /** It is another task's child. */
-  readonly isChild: boolean;
-  /** It is due later: nothing of it is in its queue yet. */
-  readonly isLater: boolean;
-}
-
-/** A limited owner or agent, and the record of what it has taken. */
-interface Limited {
-  readonly subject: Subject;
-  /** Set where it is limited in this queue, and not in all that it has. */
-  readonly queue?: Queue;
-  readonly limits: Limits;
-  readonly record: string;
-  /** What the submit adds. */
-  readonly bytes: number;
-  /** All that is in its queue, whoever's it is, where somebody knows that. */
-  readonly inQueue?: number | undefined;
-  /** The store has an end. */
-  readonly isBounded: boolean;
-}
-
 /** What a document has beside its input, about: its history, its seal. */
 const BESIDE_INPUT = 1_500;
 /** What the documents themselves say, when they are counted. */
 const COUNTED: readonly QuotaPart[] = ["tasks", "bytes", "queue"];
-/** What an operator sets is heeded, and what tasks spend is seen, within so much time. */
-const REMEMBERED = 5_000;
-/** A usage that nothing was added to for so long may be of a time when there was no quota. */
-const STALE = 600_000;
-/** Whether one has a record in a queue is looked at no more often than this: nearly nobody has, and everybody submits. */
-const LOOK_EVERY = 1_000;
 
 /**
  * Lets a task be submitted, or throws `NotNow`. Called before anything is stored, so a submit that is refused leaves
@@ -102,7 +64,7 @@ interface Refusal {
 }
 
 async function refusal(deps: Deps, wanted: Wanted): Promise<Refusal | undefined> {
-  const bytes = { inStore: wanted.bytes + BESIDE_INPUT, inQueue: wanted.bytes + MESSAGE };
+  const bytes: Bytes = { inStore: wanted.bytes + BESIDE_INPUT, inQueue: wanted.bytes + MESSAGE };
   const [room, limited] = await Promise.all([
     pressure(deps, wanted.agent, wanted.queue, wanted.isLater ? { ...bytes, inQueue: 0 } : bytes),
     limitedBy(deps, wanted, bytes),
@@ -115,93 +77,6 @@ async function refusal(deps: Deps, wanted: Wanted): Promise<Refusal | undefined>
   if (refused) room.undo();
   return refused;
 }
-
-interface Bytes {
-  readonly inStore: number;
-  readonly inQueue: number;
-}
-
-async function limitedBy(deps: Deps, wanted: Wanted, { inStore, inQueue }: Bytes): Promise<Limited[]> {
-  const { agent, owner, queue } = wanted;
-  const set = await remembered(deps, deps.store, "quotas", REMEMBERED, () => readQuotas(deps.store));
-  const subjects: Subject[] = [
-    ...(owner === undefined ? [] : [{ kind: "owner", name: owner } as const]),
-    { kind: "agent", name: agent },
-  ];
-  const [fill, lane] = await Promise.all([storeFill(deps, agent), queueFill(deps, queue)]);
-  const isBounded = fill !== undefined;
-  const limited = subjects.map(async (subject): Promise<Limited[]> => {
-    const quota = quotaOf(deps, set, subject);
-    const limits = limitsOf(quota, fill, inStore);
-    const inAll = { subject, limits, record: usageRecord(subject), bytes: inStore, isBounded };
-    const most = resolved(quota.queue, lane);
-    const record = usageRecord(subject, queue);
-    const inQueueToo = async (limit: number): Promise<Limited[]> => {
-      const one = { subject, queue, limits: { queue: limit }, record, bytes: inQueue, isBounded };
-      const share = { ...one, inQueue: lane?.bytes };
-      // As with the store, nothing has to be counted while all that is in the queue is within the limit. But what is due
-      // later is not in it yet: that is counted from the first on.
-      const isFree = !wanted.isLater && isWithin(limit, lane, inQueue) && (await mayPass(deps, share));
-      return isFree ? [] : [share];
-    };
-    return [
-      ...(Object.keys(limits).length > 0 ? [inAll] : []),
-      ...(most === undefined ? [] : await inQueueToo(most)),
-    ];
-  });
-  return (await Promise.all(limited)).flat();
-}
-
-/**
- * Whether a submit need not be added to what its owner has in a queue: what was added, together with all that is in the
- * queue, is within the limit. Only who was counted, and has much, is counted on, or what comes in between would be missing.
- */
-async function mayPass(deps: Deps, one: Limited): Promise<boolean> {
-  const found = await seenLately(deps, one.record);
-  const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownLimited(one));
-  if (!isFar(one.limits, usage, one.bytes, one.inQueue)) return false;
-  if (!found || !isSure(usage, deps.clock.now())) return true;
-  // Not at the limit itself, or every submit around it would take the other way.
-  const most = (one.limits.queue ?? 0) / 2;
-  if (!isFar({ queue: most }, usage, one.bytes, one.inQueue)) return false;
-  // From now on it lacks something: who comes near the limit again has to be counted anew.
-  return write(deps, one.record, { ...usage, countedAt: 0 }, found.revision);
-}
-
-/** A record as it was not much longer ago than a second. */
-function seenLately(deps: Deps, record: string): Promise<StoredRecord | undefined> {
-  const asked = askedLately<StoredRecord | undefined>(deps, deps.store, LOOK_EVERY);
-  const last = asked.get(record);
-  if (last) return last;
-  const found = deps.store.getRecord(record);
-  asked.set(record, found);
-  // Who asks next is not given the same error.
-  found.catch(() => asked.delete(record));
-  return found;
-}
-
-/** False where somebody else has written it. */
-async function write(deps: Deps, record: string, usage: Usage, seen: Revision | undefined): Promise<boolean> {
-  const text = JSON.stringify(usage);
-  const written = await deps.store.putRecord(record, text, seen);
-  const asked = askedLately<StoredRecord | undefined>(deps, deps.store, LOOK_EVERY);
-  if (written.kind === "written") asked.set(record, Promise.resolve({ text, revision: written.revision }));
-  else asked.delete(record);
-  return written.kind === "written";
-}
-
-/** It has all that there was when it was counted, and all that was added since. */
-function isSure({ countedAt, addedAt }: Usage, now: number): boolean {
-  return countedAt > 0 && now - Math.max(countedAt, addedAt) <= STALE;
-}
-
-function usageRecord({ kind, name }: Subject, queue?: Queue): string {
-  const whose = queue ? `${name} in ${queue.agent}/${queue.lane}` : name;
-  return `usage-${kind}-${sha256(whose).slice(0, 32)}`;
-}
-
-const shownLimited = ({ subject, queue }: Limited) =>
-  `${shownSubject(subject)}${queue ? ` in ${streamName(queue)}` : ""}`;
 
 /** What one has used, as it was last counted or added; with submits of the last minute. */
 export async function usageOf(
@@ -242,7 +117,7 @@ interface Room {
 
 /** How much is used, counted anew where it seems to be too much, or nobody knows. */
 async function room(deps: Deps, one: Limited): Promise<Room> {
-  const { limits, subject, queue, bytes } = one;
+  const { limits, subject, place, bytes } = one;
   const read = async () => {
     const found = await deps.store.getRecord(one.record);
     const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownLimited(one));
@@ -263,7 +138,7 @@ async function room(deps: Deps, one: Limited): Promise<Room> {
   const asItIs = { one, usage: { ...before.usage, countedAt: isKnown ? countedAt : 0 }, seen: before.seen };
   if (!isCounted || !mayHelp) return { ...asItIs, over };
   const { count, isNew, after } = await recount(deps, one.isBounded);
-  const counted = countedOf(count, subject, queue);
+  const counted = countedOf(count, subject, place);
   // Counted before the last submits were added, it says less than the usage does; but what lacks more had so much at least.
   if (!isNew && count.at <= Math.max(countedAt, addedAt)) {
     const usage = isKnown ? before.usage : atLeast(before.usage, counted);

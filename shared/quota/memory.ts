@@ -5,6 +5,9 @@ interface Remembered {
   readonly value: unknown;
 }
 
+/** What an operator sets is heeded, and what tasks spend is seen, within so much time. */
+export const REMEMBERED = 5_000;
+
 /** By the store that was asked: where a connection lives no longer than its request, so does what is remembered. */
 const memories = new WeakMap<object, Map<string, Remembered>>();
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();

@@ -3,7 +3,7 @@ import { partNames, type Quota, type QuotaPart, quotaParts } from "../settings/q
 import type { Millis } from "../task/document.ts";
 
 /**
- * What an owner or agent has taken, in all or of one queue, as a record of the store has it. A submit adds to it, and nothing takes away: what is
+ * What an owner or agent has taken, in all or in one place, as a record of the store has it. A submit adds to it, and nothing takes away: what is
  * over is found by counting anew, when the quota seems used up.
  */
 export interface Usage {
@@ -37,15 +37,23 @@ export interface Excess {
 export const MESSAGE = 700;
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+/** A usage that nothing was added to for so long may be of a time when there was no quota. */
+const STALE = 600_000;
 
 /**
  * What holds for all tasks of one together. `fill`: of the store, where it has an end. With all that is in it within the
- * limit, a submit of so many bytes can't go beyond it, whoever's the rest is: then nothing has to be counted.
+ * limit, a submit of so many bytes can't go beyond it, whoever's the rest is: then nothing has to be counted. Unless more is
+ * in other buckets.
  */
-export function limitsOf({ queue: _, ...quota }: Quota, fill: Fill | undefined, adding: number): Limits {
+export function limitsOf(
+  { queue: _, ...quota }: Quota,
+  fill: Fill | undefined,
+  adding: number,
+  hasMore = false,
+): Limits {
   const all = Object.entries(quota).flatMap(([part, value]): [string, number][] => {
     const limit = resolved(value, fill);
-    const isFar = part === "bytes" && isWithin(limit, fill, adding);
+    const isFar = part === "bytes" && !hasMore && isWithin(limit, fill, adding);
     return limit === undefined || isFar ? [] : [[part, limit]];
   });
   return Object.fromEntries(all) as Limits;
@@ -142,6 +150,11 @@ export function excess(
   const [part] = over;
   if (part === undefined) return undefined;
   return { part, used: used[part], limit: limits[part] as number, after: after[part] };
+}
+
+/** It has all that there was when it was counted, and all that was added since. */
+export function isSure({ countedAt, addedAt }: Usage, now: Millis): boolean {
+  return countedAt > 0 && now - Math.max(countedAt, addedAt) <= STALE;
 }
 
 /**

@@ -190,3 +190,39 @@ describe("where the store has an end", () => {
     expect((await Promise.all(crowd)).filter((answer) => answer === "taken")).toHaveLength(1);
   });
 });
+
+describe("where each agent has a bucket of its own", () => {
+  const full = () => ({ bytes: 60_000, limit: 100_000 });
+
+  test("a share is of one bucket, and what an owner has in others' leaves it whole", async () => {
+    const s = stage({ isolation: "documents" }, full);
+    const api = s.instance();
+    const fill = async (agent: string, times: number) => {
+      for (let i = 0; i < times; i++) {
+        expect(await s.submit(api, { bytes: 5_000, agent })).toBe("taken");
+        s.pass(1_001);
+      }
+    };
+    await fill("echo", 4);
+    await fill("other", 4);
+    s.pass(6_000);
+    for (const agent of ["echo", "other"]) {
+      await fill(agent, 3);
+      expect(await s.submit(api, { bytes: 10_000, agent })).toMatch(
+        new RegExp(
+          `^owner:ann in the bucket of ${agent} has \\d+ of the 50000 bytes of its tasks' documents`,
+        ),
+      );
+    }
+  });
+
+  test("so many bytes are of all buckets together, however little is in one", async () => {
+    const s = stage({ isolation: "documents", ownerQuota: { bytes: 20_000, tasks: 100 } }, () => ({
+      bytes: 0,
+      limit: 100_000,
+    }));
+    const api = s.instance();
+    for (const agent of ["echo", "other"]) expect(await s.submit(api, { bytes: 5_000, agent })).toBe("taken");
+    expect(await s.submit(api, { bytes: 8_000, agent: "third" })).toMatch(/^owner:ann has \d+ of the 20000/);
+  });
+});
