@@ -2,7 +2,7 @@ import { messageOf } from "../errors/errors.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
-import type { TaskStore } from "../ports/store.ts";
+import type { PartRecord, TaskStore } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
@@ -106,8 +106,12 @@ export function metered(store: TaskStore, meter: Meter): TaskStore {
 
 /** All that was ever counted in this namespace. */
 export async function readCounts(store: Pick<TaskStore, "getRecord" | "getRecords">): Promise<CounterValues> {
-  const named = async (name: string) => (await store.getRecords?.(name)) ?? [await store.getRecord(name)];
+  const named = async (name: string): Promise<readonly (PartRecord | undefined)[]> =>
+    (await store.getRecords?.(name)) ?? [await store.getRecord(name)];
   const shards = Array.from({ length: SHARDS }, (_, shard) => named(shardName(shard)));
   const found = (await Promise.all(shards)).flat();
-  return found.reduce<CounterValues>((sum, one) => (one ? plus(sum, countsIn(one.text)) : sum), {});
+  return found.reduce<CounterValues>(
+    (sum, one) => (one ? plus(sum, countsIn(one.text, one.agent)) : sum),
+    {},
+  );
 }

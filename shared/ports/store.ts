@@ -100,6 +100,11 @@ export interface StoredRecord {
   readonly revision: Revision;
 }
 
+export interface PartRecord extends StoredRecord {
+  /** Whose own part it is in: whoever has that agent's identity may have written anything into it. */
+  readonly agent?: string;
+}
+
 /** "refused": the document is not what the writer saw. Nothing was written. */
 export type WriteResult =
   | { readonly kind: "written"; readonly revision: Revision; readonly seal?: Seal }
@@ -189,7 +194,7 @@ export interface TaskStore {
   getRecord(name: string): Promise<StoredRecord | undefined>;
   putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;
   /** The record of that name in each of its parts, where it has parts whose writers keep records of their own. */
-  getRecords?(name: string): Promise<readonly StoredRecord[]>;
+  getRecords?(name: string): Promise<readonly PartRecord[]>;
   /**
    * Named texts of Pawl's own that nobody guards: reports, and what a reconciliation keeps to go on from. The last write
    * stands; whoever must know that a text is the one that was meant keeps its hash in a record. One text is at most what

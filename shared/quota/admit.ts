@@ -5,21 +5,20 @@ import type { Revision } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import type { QuotaPart } from "../settings/quota.ts";
-import { type Queue, streamName } from "../task/names.ts";
-import { sha256 } from "../values/json.ts";
-import { inTurn, remembered } from "./memory.ts";
-import { pressure, queueFill, storeFill } from "./pressure.ts";
-import { quotaOf, readQuotas, type Subject, shownSubject } from "./quotas.ts";
+import { type Bytes, type Limited, limitedBy, shownLimited, usageRecord, type Wanted } from "./limited.ts";
+import { inTurn, REMEMBERED, remembered } from "./memory.ts";
+import { pressure } from "./pressure.ts";
+import { type Subject, shownSubject } from "./quotas.ts";
+import { write } from "./records.ts";
 import { countedOf, recount } from "./recount.ts";
 import {
+  atLeast,
   type Excess,
   excess,
-  isWithin,
-  type Limits,
-  limitsOf,
+  isFar,
+  isSure,
   MESSAGE,
   noUsage,
-  resolved,
   shownExcess,
   submitsOf,
   type Usage,
@@ -27,41 +26,10 @@ import {
   withSubmit,
 } from "./usage.ts";
 
-/** A task that is about to be submitted. */
-export interface Wanted {
-  readonly id: string;
-  readonly agent: string;
-  readonly owner?: string | undefined;
-  readonly queue: Queue;
-  /** Of its input. */
-  readonly bytes: number;
-  /** It is another task's child. */
-  readonly isChild: boolean;
-  /** It is due later: nothing of it is in its queue yet. */
-  readonly isLater: boolean;
-}
-
-/** A limited owner or agent, and the record of what it has taken. */
-interface Limited {
-  readonly subject: Subject;
-  /** Set where it is limited in this queue, and not in all that it has. */
-  readonly queue?: Queue;
-  readonly limits: Limits;
-  readonly record: string;
-  /** What the submit adds. */
-  readonly bytes: number;
-  /** The store has an end. */
-  readonly isBounded: boolean;
-}
-
 /** What a document has beside its input, about: its history, its seal. */
 const BESIDE_INPUT = 1_500;
 /** What the documents themselves say, when they are counted. */
 const COUNTED: readonly QuotaPart[] = ["tasks", "bytes", "queue"];
-/** What an operator sets is heeded, and what tasks spend is seen, within so much time. */
-const REMEMBERED = 5_000;
-/** A usage that nothing was added to for so long may be of a time when there was no quota. */
-const STALE = 600_000;
 
 /**
  * Lets a task be submitted, or throws `NotNow`. Called before anything is stored, so a submit that is refused leaves
@@ -96,7 +64,7 @@ interface Refusal {
 }
 
 async function refusal(deps: Deps, wanted: Wanted): Promise<Refusal | undefined> {
-  const bytes = { inStore: wanted.bytes + BESIDE_INPUT, inQueue: wanted.bytes + MESSAGE };
+  const bytes: Bytes = { inStore: wanted.bytes + BESIDE_INPUT, inQueue: wanted.bytes + MESSAGE };
   const [room, limited] = await Promise.all([
     pressure(deps, wanted.agent, wanted.queue, wanted.isLater ? { ...bytes, inQueue: 0 } : bytes),
     limitedBy(deps, wanted, bytes),
@@ -109,47 +77,6 @@ async function refusal(deps: Deps, wanted: Wanted): Promise<Refusal | undefined>
   if (refused) room.undo();
   return refused;
 }
-
-interface Bytes {
-  readonly inStore: number;
-  readonly inQueue: number;
-}
-
-async function limitedBy(deps: Deps, wanted: Wanted, { inStore, inQueue }: Bytes): Promise<Limited[]> {
-  const { agent, owner, queue } = wanted;
-  const set = await remembered(deps, deps.store, "quotas", REMEMBERED, () => readQuotas(deps.store));
-  const subjects: Subject[] = [
-    ...(owner === undefined ? [] : [{ kind: "owner", name: owner } as const]),
-    { kind: "agent", name: agent },
-  ];
-  const [fill, lane] = await Promise.all([storeFill(deps, agent), queueFill(deps, queue)]);
-  const isBounded = fill !== undefined;
-  const limited = subjects.map(async (subject): Promise<Limited[]> => {
-    const quota = quotaOf(deps, set, subject);
-    const limits = limitsOf(quota, fill, inStore);
-    const inAll = { subject, limits, record: usageRecord(subject), bytes: inStore, isBounded };
-    const most = resolved(quota.queue, lane);
-    const record = usageRecord(subject, queue);
-    // As with the store, nothing has to be counted while all that is in the queue is within the limit. But what is due
-    // later is not in it yet; and who was counted once is counted on, or what comes in between would be missing.
-    const isFar = async () =>
-      !wanted.isLater && isWithin(most, lane, inQueue) && !(await deps.store.getRecord(record));
-    const inQueueToo =
-      most === undefined || (await isFar())
-        ? []
-        : [{ subject, queue, limits: { queue: most }, record, bytes: inQueue, isBounded }];
-    return [...(Object.keys(limits).length > 0 ? [inAll] : []), ...inQueueToo];
-  });
-  return (await Promise.all(limited)).flat();
-}
-
-function usageRecord({ kind, name }: Subject, queue?: Queue): string {
-  const whose = queue ? `${name} in ${queue.agent}/${queue.lane}` : name;
-  return `usage-${kind}-${sha256(whose).slice(0, 32)}`;
-}
-
-const shownLimited = ({ subject, queue }: Limited) =>
-  `${shownSubject(subject)}${queue ? ` in ${streamName(queue)}` : ""}`;
 
 /** What one has used, as it was last counted or added; with submits of the last minute. */
 export async function usageOf(
@@ -171,8 +98,7 @@ async function take(deps: Deps, limited: readonly Limited[]): Promise<Refusal | 
     if (refused) return refusalOf(refused.one, refused.over as Excess);
     for (const { one, usage, seen } of found) {
       const after = withSubmit(usage, one.bytes, deps.clock.now());
-      const written = await deps.store.putRecord(one.record, JSON.stringify(after), seen);
-      if (written.kind === "written") left.delete(one);
+      if (await write(deps, one.record, after, seen)) left.delete(one);
     }
     if (left.size === 0) return undefined;
     await pause(deps, "counters", tries);
@@ -191,7 +117,7 @@ interface Room {
 
 /** How much is used, counted anew where it seems to be too much, or nobody knows. */
 async function room(deps: Deps, one: Limited): Promise<Room> {
-  const { limits, subject, queue, bytes } = one;
+  const { limits, subject, place, bytes } = one;
   const read = async () => {
     const found = await deps.store.getRecord(one.record);
     const usage = found ? (JSON.parse(found.text) as Usage) : noUsage(shownLimited(one));
@@ -202,18 +128,26 @@ async function room(deps: Deps, one: Limited): Promise<Room> {
   const wanted = { bytes, usd, now };
   const before = await read();
   const over = excess(limits, before.usage, wanted, 1);
-  // Begun while another counted, it is still without all that was there before.
   const { countedAt, addedAt } = before.usage;
-  const isStale = countedAt === 0 || now - Math.max(countedAt, addedAt) > STALE;
+  const isKnown = isSure(before.usage, now);
+  // A count is all documents' and the submit waits for it: what was not added is looked for where it may matter.
+  const isOfAny = before.seen !== undefined || one.inQueue !== undefined;
+  const mayWait = isKnown || (isOfAny && isFar(limits, before.usage, bytes, one.inQueue));
   const isCounted = COUNTED.some((part) => limits[part] !== undefined);
-  const mayHelp = over ? COUNTED.includes(over.part) : isStale;
-  if (!isCounted || !mayHelp) return { one, ...before, over };
+  const mayHelp = over ? COUNTED.includes(over.part) : !mayWait;
+  const asItIs = { one, usage: { ...before.usage, countedAt: isKnown ? countedAt : 0 }, seen: before.seen };
+  if (!isCounted || !mayHelp) return { ...asItIs, over };
   const { count, isNew, after } = await recount(deps, one.isBounded);
-  // Counted before the last submits were added, it says less than the usage does.
-  if (!isNew && count.at <= Math.max(countedAt, addedAt))
-    return { one, ...before, over: over && { ...over, after } };
+  const counted = countedOf(count, subject, place);
+  // Counted before the last submits were added, it says less than the usage does; but what lacks more had so much at least.
+  if (!isNew && count.at <= Math.max(countedAt, addedAt)) {
+    const usage = isKnown ? before.usage : atLeast(before.usage, counted);
+    return { ...asItIs, over: excess(limits, usage, wanted, after) };
+  }
   const current = await read();
-  const usage = withCount(current.usage, before.usage, countedOf(count, subject, queue), count.at);
+  // Another's count, of before, lacks what was not added since: it does until there is a new one.
+  const at = isNew || isKnown ? count.at : 0;
+  const usage = withCount(current.usage, before.usage, counted, at);
   return { one, usage, seen: current.seen, over: excess(limits, usage, wanted, after) };
 }
 

@@ -59,3 +59,8 @@ export function quotaOf({ settings }: Pick<Deps, "settings">, set: SetQuotas, su
   const byDefault = subject.kind === "owner" ? settings.ownerQuota : settings.agentQuota;
   return { ...byDefault, ...set[shownSubject(subject)] };
 }
+
+/** Its tasks' documents are in several buckets: each agent has one of its own. */
+export function isSplit({ isolation }: Deps["settings"], { kind }: Subject): boolean {
+  return kind === "owner" && isolation !== "shared";
+}

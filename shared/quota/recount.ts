@@ -2,7 +2,7 @@ import type { Deps } from "../ports/deps.ts";
 import type { Millis } from "../task/document.ts";
 import { isFinal, states } from "../task/table.ts";
 import { byteLength } from "../values/json.ts";
-import { type Subject, shownSubject } from "./quotas.ts";
+import { isSplit, type Subject, shownSubject } from "./quotas.ts";
 import { MESSAGE } from "./usage.ts";
 
 interface Counted {
@@ -10,13 +10,13 @@ interface Counted {
   readonly bytes: number;
 }
 
-/** An agent's lane: by it a count knows the queue. */
-export interface Lane {
+/** An agent's queue, by its lane; or without one that agent's own bucket. */
+export interface Place {
   readonly agent: string;
-  readonly lane: number;
+  readonly lane?: number;
 }
 
-/** What all owners and agents had, in all and by queue, when the documents were last counted, as a record of the store has it. */
+/** What all owners and agents had, in all, by queue and by agent's own bucket, when the documents were last counted, as a record of the store has it. */
 export interface Count {
   /** When it was begun, and how long it took, in milliseconds. */
   readonly at: Millis;
@@ -60,7 +60,7 @@ function pauseOf({ at, took, begunAt }: Counting, now: Millis): number {
  * it. Where the store has an end, finished tasks count too until they are removed: their bytes fill it as others' do.
  */
 export async function recount(
-  deps: Pick<Deps, "store" | "clock" | "log">,
+  deps: Pick<Deps, "store" | "clock" | "log" | "settings">,
   isBounded: boolean,
 ): Promise<Recounted> {
   const { store, clock } = deps;
@@ -80,15 +80,22 @@ export async function recount(
   return { count, isNew: true, after: SHORTEST / 1_000 };
 }
 
-/** In all, or of one queue. */
-export function countedOf({ of }: Count, subject: Subject, lane?: Lane): Counted {
-  return of[keyOf(subject, lane)] ?? { tasks: 0, bytes: 0 };
+/** In all, or in one place. */
+export function countedOf({ of }: Count, subject: Subject, place?: Place): Counted {
+  return of[keyOf(subject, place)] ?? { tasks: 0, bytes: 0 };
 }
 
-const keyOf = (subject: Subject, of?: Lane) =>
-  of ? `queue ${of.agent}/${of.lane} ${shownSubject(subject)}` : shownSubject(subject);
+function keyOf(subject: Subject, place?: Place): string {
+  const whose = shownSubject(subject);
+  if (!place) return whose;
+  const { agent, lane } = place;
+  return lane === undefined ? `bucket ${agent} ${whose}` : `queue ${agent}/${lane} ${whose}`;
+}
 
-async function sums({ store }: Pick<Deps, "store">, isBounded: boolean): Promise<Count["of"]> {
+async function sums(
+  { store, settings }: Pick<Deps, "store" | "settings">,
+  isBounded: boolean,
+): Promise<Count["of"]> {
   const of: Record<string, Counted> = {};
   const add = (key: string, tasks: number, bytes: number) => {
     const sum = of[key] ?? { tasks: 0, bytes: 0 };
@@ -105,6 +112,7 @@ async function sums({ store }: Pick<Deps, "store">, isBounded: boolean): Promise
       if (meta?.owner !== undefined) subjects.push({ kind: "owner", name: meta.owner });
       for (const subject of subjects) {
         add(keyOf(subject), isOpen ? 1 : 0, bytes);
+        if (isSplit(settings, subject)) add(keyOf(subject, { agent }), isOpen ? 1 : 0, bytes);
         // Also of those that wait or are due later: they come back into their queue, each with its input.
         if (isOpen) add(keyOf(subject, task), 1, byteLength(JSON.stringify(task.input)) + MESSAGE);
       }

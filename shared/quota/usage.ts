@@ -3,7 +3,7 @@ import { partNames, type Quota, type QuotaPart, quotaParts } from "../settings/q
 import type { Millis } from "../task/document.ts";
 
 /**
- * What an owner or agent has taken, in all or of one queue, as a record of the store has it. A submit adds to it, and nothing takes away: what is
+ * What an owner or agent has taken, in all or in one place, as a record of the store has it. A submit adds to it, and nothing takes away: what is
  * over is found by counting anew, when the quota seems used up.
  */
 export interface Usage {
@@ -11,7 +11,7 @@ export interface Usage {
   readonly of: string;
   readonly tasks: number;
   readonly bytes: number;
-  /** When tasks and bytes were last counted in the documents; 0 where they never were. */
+  /** When tasks and bytes were last counted in the documents; 0 where they never were, or not all was added since. */
   readonly countedAt: Millis;
   /** The last submit that was added. */
   readonly addedAt: Millis;
@@ -37,15 +37,23 @@ export interface Excess {
 export const MESSAGE = 700;
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+/** A usage that nothing was added to for so long may be of a time when there was no quota. */
+const STALE = 600_000;
 
 /**
  * What holds for all tasks of one together. `fill`: of the store, where it has an end. With all that is in it within the
- * limit, a submit of so many bytes can't go beyond it, whoever's the rest is: then nothing has to be counted.
+ * limit, a submit of so many bytes can't go beyond it, whoever's the rest is: then nothing has to be counted. Unless more is
+ * in other buckets.
  */
-export function limitsOf({ queue: _, ...quota }: Quota, fill: Fill | undefined, adding: number): Limits {
+export function limitsOf(
+  { queue: _, ...quota }: Quota,
+  fill: Fill | undefined,
+  adding: number,
+  hasMore = false,
+): Limits {
   const all = Object.entries(quota).flatMap(([part, value]): [string, number][] => {
     const limit = resolved(value, fill);
-    const isFar = part === "bytes" && isWithin(limit, fill, adding);
+    const isFar = part === "bytes" && !hasMore && isWithin(limit, fill, adding);
     return limit === undefined || isFar ? [] : [[part, limit]];
   });
   return Object.fromEntries(all) as Limits;
@@ -95,6 +103,11 @@ export function withCount(
   };
 }
 
+/** With as much as was counted, where it has less. */
+export function atLeast(usage: Usage, { tasks, bytes }: Pick<Usage, "tasks" | "bytes">): Usage {
+  return { ...usage, tasks: Math.max(usage.tasks, tasks), bytes: Math.max(usage.bytes, bytes) };
+}
+
 function turned(
   { minute, submits, before }: Usage,
   now: Millis,
@@ -137,6 +150,22 @@ export function excess(
   const [part] = over;
   if (part === undefined) return undefined;
   return { part, used: used[part], limit: limits[part] as number, after: after[part] };
+}
+
+/** It has all that there was when it was counted, and all that was added since. */
+export function isSure({ countedAt, addedAt }: Usage, now: Millis): boolean {
+  return countedAt > 0 && now - Math.max(countedAt, addedAt) <= STALE;
+}
+
+/**
+ * Whether it is so far within its limits that it may go on without a count, though not all that it has was added. In a queue
+ * it is while even with all that lies there, whoever's it is, it is within them; otherwise up to half of them.
+ */
+export function isFar(limits: Limits, usage: Usage, adding: number, inQueue: number | undefined): boolean {
+  const { tasks = Infinity, bytes = Infinity, queue = Infinity } = limits;
+  const after = usage.bytes + adding;
+  if (inQueue !== undefined) return after + inQueue <= queue;
+  return 2 * (usage.tasks + 1) <= tasks && 2 * after <= Math.min(bytes, queue);
 }
 
 /** "has used 998 of 1000 tasks that are not over" */

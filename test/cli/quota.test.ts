@@ -43,6 +43,9 @@ test("quotas are set, shown with what is used of them, and cleared; what is wron
   expect(list.code).toBe(0);
   expect(list.text).toMatch(/others: owners bytes=50%,queue=50%, agents none/);
   expect(list.text).toMatch(/owner:ann +2 of 2 +- +50% of each +- +-/);
+  const apart = pawl(w, ["quota", "ls", "owner:bob"], { PAWL_ISOLATION: "documents" });
+  expect(await apart.exited).toBe(0);
+  expect(apart.text()).toMatch(/owner:bob +- +50% of each +50% of each/);
   expect([wrongPart.code, wrongPart.text]).toEqual([2, expect.stringMatching(/usd is "lots"; it should be/)]);
   expect([nobody.code, nobody.text]).toEqual([
     2,

@@ -83,6 +83,26 @@ test("tasks that were there before the quota count", async () => {
   expect(await s.submit(api)).toMatch(/has 5 of the 5/);
 });
 
+test("an owner that comes back after ten idle minutes is counted anew where it has half of its quota, and not before", async () => {
+  const s = stage(quota({ tasks: 10 }));
+  const api = s.instance();
+  expect(await s.submit(api)).toBe("taken");
+  // Without a quota nothing is added.
+  await setQuota(s.store, ann, { tasks: null });
+  s.pass(5_001);
+  for (let i = 0; i < 6; i++) expect(await s.submit(api)).toBe("taken");
+  await setQuota(s.store, ann, undefined);
+  s.pass(700_000);
+  s.calls.list = 0;
+  expect(await s.submit(api)).toBe("taken");
+  expect(s.calls.list).toBe(0);
+  for (let i = 0; i < 2; i++) expect(await s.submit(api)).toBe("taken");
+  expect(s.calls.list).toBe(0);
+  for (let i = 0; i < 4; i++) await s.submit(api);
+  expect(s.calls.list).toBe(1);
+  expect(await s.submit(api)).toMatch(/has 1\d of the 10/);
+});
+
 test("what an operator sets for one holds for that one within five seconds, and no longer when it is cleared", async () => {
   const s = stage(quota({ tasks: 1 }));
   const api = s.instance();
@@ -168,5 +188,41 @@ describe("where the store has an end", () => {
     // What was taken since the store was asked is there too.
     const crowd = Array.from({ length: 20 }, () => s.submit(api, { bytes: 1_000, owner: undefined }));
     expect((await Promise.all(crowd)).filter((answer) => answer === "taken")).toHaveLength(1);
+  });
+});
+
+describe("where each agent has a bucket of its own", () => {
+  const full = () => ({ bytes: 60_000, limit: 100_000 });
+
+  test("a share is of one bucket, and what an owner has in others' leaves it whole", async () => {
+    const s = stage({ isolation: "documents" }, full);
+    const api = s.instance();
+    const fill = async (agent: string, times: number) => {
+      for (let i = 0; i < times; i++) {
+        expect(await s.submit(api, { bytes: 5_000, agent })).toBe("taken");
+        s.pass(1_001);
+      }
+    };
+    await fill("echo", 4);
+    await fill("other", 4);
+    s.pass(6_000);
+    for (const agent of ["echo", "other"]) {
+      await fill(agent, 3);
+      expect(await s.submit(api, { bytes: 10_000, agent })).toMatch(
+        new RegExp(
+          `^owner:ann in the bucket of ${agent} has \\d+ of the 50000 bytes of its tasks' documents`,
+        ),
+      );
+    }
+  });
+
+  test("so many bytes are of all buckets together, however little is in one", async () => {
+    const s = stage({ isolation: "documents", ownerQuota: { bytes: 20_000, tasks: 100 } }, () => ({
+      bytes: 0,
+      limit: 100_000,
+    }));
+    const api = s.instance();
+    for (const agent of ["echo", "other"]) expect(await s.submit(api, { bytes: 5_000, agent })).toBe("taken");
+    expect(await s.submit(api, { bytes: 8_000, agent: "third" })).toMatch(/^owner:ann has \d+ of the 20000/);
   });
 });

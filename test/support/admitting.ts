@@ -23,6 +23,7 @@ export function admitting(
   let now = Date.UTC(2026, 10, 18, 12);
   const said: string[] = [];
   const calls = { list: 0, records: 0 };
+  const looked: string[] = [];
   const store: TaskStore = memoryStore();
   const counted: TaskStore = {
     ...store,
@@ -30,6 +31,10 @@ export function admitting(
     list: async (...asked) => {
       calls.list++;
       return store.list(...asked);
+    },
+    getRecord: async (name) => {
+      looked.push(name);
+      return store.getRecord(name);
     },
     putRecord: async (...asked) => {
       calls.records++;
@@ -84,5 +89,5 @@ export function admitting(
     const over = { ...task, state: "completed", result: null, expiresAt: now } as unknown as Completed;
     await store.replace(over, found.revision);
   };
-  return { store, instance, submit, wanted, end, pass, calls, said, now: () => now };
+  return { store, instance, submit, wanted, end, pass, calls, looked, said, now: () => now };
 }

@@ -5,6 +5,7 @@ import { setQuota } from "../../../shared/audit/operations.ts";
 import { readSpent } from "../../../shared/meter/spent.ts";
 import { usageOf } from "../../../shared/quota/admit.ts";
 import {
+  isSplit,
   quotaOf,
   readQuotas,
   readSubject,
@@ -87,7 +88,7 @@ export function addQuota(program: Command, config: () => Config): void {
       if (json) sayJson({ quotas: shown, defaults: { owner: ownerQuota, agent: agentQuota } });
       else {
         say(`others: owners ${showQuota(ownerQuota)}, agents ${showQuota(agentQuota)}`);
-        if (shown.length > 0) for (const line of table(shown)) say(line);
+        if (shown.length > 0) for (const line of table(shown, deps.settings)) say(line);
       }
     });
 }
@@ -108,16 +109,20 @@ async function shownOf(
   return { of: shownSubject(subject), quota: quotaOf(deps, all, subject), used: { ...usage, usd } };
 }
 
-function table(all: readonly Shown[]): readonly string[] {
+function table(all: readonly Shown[], settings: Wired["settings"]): readonly string[] {
+  // A share of a bucket is of each agent's, where they have their own.
+  const isOfEach = (limit: Quota["bytes"], of: string) =>
+    typeof limit === "string" && isSplit(settings, readSubject(of));
   return columns(
     ["of", ...partNames],
     all.map(({ of, quota, used }) => [
       of,
       ...partNames.map((name) => {
         const limit = quota[name];
-        if (name === "queue") return limit === undefined || limit === null ? "-" : `${limit} of each`;
+        if (limit === undefined || limit === null) return "-";
+        if (name === "queue" || isOfEach(limit, of)) return `${limit} of each`;
         const is = name === "usd" ? used.usd.toFixed(2) : String(Math.ceil(used[name]));
-        return limit === undefined || limit === null ? "-" : `${is} of ${limit}`;
+        return `${is} of ${limit}`;
       }),
     ]),
   );

@@ -25,9 +25,15 @@ interface Health {
     readonly told: string;
     readonly detail: string;
   };
-  readonly store?: Fill;
-  /** Agents whose queue is so nearly full that their submits are refused: others' are taken. */
+  /** How full that is where each agent's documents are, of which has an end: one bucket of all, or each one's own. */
+  readonly stores?: readonly Filled[];
+  /** Agents whose queue or bucket is so nearly full that their submits are refused: others' are taken. */
   readonly refusing?: readonly string[];
+}
+
+interface Filled {
+  readonly name: string;
+  readonly fill: Fill;
 }
 
 interface Checks {
@@ -49,13 +55,14 @@ export async function health(
   c: Request,
   { agents }: { readonly agents: readonly WebAgent[] },
 ): Promise<Response> {
-  const { wrong, store, refusing: agentsRefused = [] } = await current(c, agents);
+  const { wrong, stores = [], refusing: agentsRefused = [] } = await current(c, agents);
   const token = c.get("token");
   if (wrong) return problem(wrong.code, token ? wrong.detail : wrong.told);
+  const store = token && fullest(stores.filter(({ name }) => mayUse(token, name)));
   const mine = token ? agentsRefused.filter((name) => mayUse(token, name)) : [];
   return c.json({
     ok: true,
-    ...(token && store && { store }),
+    ...(store && { store }),
     ...(mine.length > 0 && { refusing: mine }),
   });
 }
@@ -88,24 +95,26 @@ async function check(c: Request, agents: readonly WebAgent[], checks: Checks): P
   try {
     const deps = await c.env.open();
     await probe(deps, checks);
-    const [store, queues] = await Promise.all([fullest(deps, agents), queuesOf(deps, agents)]);
+    const [stores, queues] = await Promise.all([storesOf(deps, agents), queuesOf(deps, agents)]);
     const at = Date.now();
     const told = "submits are refused, or soon will be; what was accepted goes on";
     // Said as soon as the largest task would be refused.
     const isFull = (fill: Fill | undefined) =>
       fill !== undefined && isNearlyFull(fill, deps.settings.inputLimit);
-    if (store && isFull(store)) {
+    const fullStores = new Set(stores.filter(({ fill }) => isFull(fill)).map(({ name }) => name));
+    const store = fullest(stores);
+    // One agent's trouble is not the others'; but where nobody's submit is taken, not all is well.
+    if (store && fullStores.size === agents.length) {
       const detail = `${deps.store.name} has ${refusing(store)}`;
-      return { at, store, wrong: { code: "store_full", told: `The store is nearly full: ${told}`, detail } };
+      return { at, stores, wrong: { code: "store_full", told: `The store is nearly full: ${told}`, detail } };
     }
-    const full = queues.filter(({ fill }) => isFull(fill));
+    const full = queues.filter(({ name, fill }) => fullStores.has(name) || isFull(fill));
     const names = [...new Set(full.map(({ name }) => name))];
-    // One agent's trouble is not the others'; but where no queue takes a submit, not all is well.
     if (full.length > 0 && full.length === queues.length) {
       const all = `All queues are nearly full: ${told}`;
       return { at, wrong: { code: "queue_full", told: all, detail: `${all} (${names.join(", ")})` } };
     }
-    return { at, ...(store && { store }), refusing: names };
+    return { at, stores, refusing: names };
   } catch (error) {
     const detail = messageOf(error);
     c.env.log("error", "health.failed", { reason: detail });
@@ -131,9 +140,12 @@ async function queuesOf(deps: Deps, agents: readonly WebAgent[]) {
   return Promise.all(queues.map(async ({ name, queue }) => ({ name, fill: await deps.bus.usage?.(queue) })));
 }
 
-async function fullest(deps: Deps, agents: readonly WebAgent[]): Promise<Fill | undefined> {
-  const fills = await Promise.all(agents.map(({ name }) => storeFill(deps, name)));
-  return fills
-    .filter((fill) => fill !== undefined)
-    .toSorted((a, b) => b.bytes / b.limit - a.bytes / a.limit)[0];
+/** Of an agent with a bucket of its own, that one's. */
+async function storesOf(deps: Deps, agents: readonly WebAgent[]): Promise<Filled[]> {
+  const fills = agents.map(async ({ name }) => ({ name, fill: await storeFill(deps, name) }));
+  return (await Promise.all(fills)).filter((one): one is Filled => one.fill !== undefined);
+}
+
+function fullest(stores: readonly Filled[]): Fill | undefined {
+  return stores.map(({ fill }) => fill).toSorted((a, b) => b.bytes / b.limit - a.bytes / a.limit)[0];
 }

@@ -29,7 +29,9 @@ export const responses = {
     refusing: z
       .array(z.string())
       .optional()
-      .describe("Agents whose queue is so nearly full that submits are refused; for who sends a token"),
+      .describe(
+        "Agents whose queue or bucket is so nearly full that submits are refused; for who sends a token",
+      ),
   }),
   submitted: z.object({
     id: z.string(),

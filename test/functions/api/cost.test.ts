@@ -205,6 +205,54 @@ describe("/health", () => {
     expect(known.json?.detail).toMatch(/All queues are nearly full: .* \(tested, other\)/);
   });
 
+  test("an agent's own bucket that is nearly full is that agent's trouble; all of them are everyone's", async () => {
+    await using s = await webStage(nats);
+    const token = await s.token("ann");
+    const forOne = await s.token("bob", ["submit"], ["tested"]);
+    const fullOf = (...names: string[]) => ({
+      open: async () => ({
+        ...s.deps,
+        store: {
+          ...s.deps.store,
+          usage: async (agent: string) => ({ bytes: names.includes(agent) ? 9e8 : 1_000, limit: 1e9 }),
+        },
+      }),
+    });
+    const ask = async (full: readonly string[], of: ReturnType<typeof createApp>, bearer?: string) => {
+      const headers = bearer ? { authorization: `Bearer ${bearer}` } : {};
+      const bindings = { ...fullOf(...full), log: s.deps.log, rateLimit: 6e6 };
+      return s.readAnswer(await of.request("/health", { headers }, bindings));
+    };
+    const app = () => createApp({ agents: [...agents, { name: "other", lanes: 1 }] });
+    const one = app();
+    expect(await ask(["other"], one)).toMatchObject({ status: 200, json: { ok: true } });
+    const [known, forTested] = [await ask(["other"], one, token), await ask(["other"], one, forOne)];
+    expect(known.json).toEqual({ ok: true, store: { bytes: 9e8, limit: 1e9 }, refusing: ["other"] });
+    // Nor is how full another's bucket is told to who may not use that agent.
+    expect(forTested.json).toEqual({ ok: true, store: { bytes: 1_000, limit: 1e9 } });
+    expect(await ask(["other", "tested"], app())).toMatchObject({
+      status: 503,
+      json: { code: "store_full" },
+    });
+  });
+
+  test("where one agent's bucket is full and the other's queue, nobody's submit is taken", async () => {
+    await using s = await webStage(nats);
+    const fullOf = (name: string) => async (of: string | { agent: string }) => ({
+      bytes: (typeof of === "string" ? of : of.agent) === name ? 9e8 : 0,
+      limit: 1e9,
+    });
+    const open = async () => ({
+      ...s.deps,
+      store: { ...s.deps.store, usage: fullOf("other") },
+      bus: { ...s.deps.bus, usage: fullOf("tested") },
+    });
+    expect(await s.ask("/health", { env: { open } })).toMatchObject({
+      status: 503,
+      json: { code: "queue_full" },
+    });
+  });
+
   test("a token for some agents is told nothing of others' queues", async () => {
     await using s = await webStage(nats);
     const token = await s.token("ann", ["submit"], ["tested"]);
