@@ -1,9 +1,10 @@
 import { PawlError, Unreadable } from "../../errors/errors.ts";
-import type { Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
+import type { Found, Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
 import { sweepAt } from "../../task/due.ts";
 import { isTaskId } from "../../task/names.ts";
 import { isFinal, states } from "../../task/table.ts";
+import { atOnce } from "./at-once.ts";
 import { MOST_CHARS, taskKey, whereKey } from "./bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 import { manyReader } from "./changes.ts";
@@ -35,6 +36,12 @@ const MOST_OLD = 500;
 const SHARED = "-";
 const OPEN = states.filter((state) => state === "failed" || !isFinal({ state }));
 
+/** Where a task is. Sure: it is said there, or it lies where no agent can write; else an agent may have put it there. */
+interface Known {
+  readonly store: BucketStore;
+  readonly isSure: boolean;
+}
+
 interface Place {
   readonly store: BucketStore;
   readonly text: string;
@@ -52,12 +59,27 @@ interface Place {
  */
 export function separateStore(buckets: Buckets, retention: number): TaskStore {
   const { shared, own, agents, open, isOutOfReach = false } = buckets;
-  const places = new Map<string, BucketStore>();
-  const remember = (id: string, store: BucketStore) => {
+  const places = new Map<string, Known>();
+  const remember = (id: string, store: BucketStore, isSure = true) => {
     places.delete(id);
     if (places.size >= MOST_PLACES) places.delete(places.keys().next().value as string);
-    places.set(id, store);
-    return store;
+    // Who is confined has nothing that says more.
+    places.set(id, { store, isSure: isSure || !shared });
+  };
+  const sureOf = (id: string): BucketStore | undefined => {
+    const known = places.get(id);
+    return known?.isSure ? known.store : undefined;
+  };
+  /** The agent whose task it is said to be. */
+  const saidOf = async (id: string): Promise<string | undefined> =>
+    shared && isTaskId(id)
+      ? (await shared.values.get(`Looking for task ${id}`, whereKey(id)))?.text
+      : undefined;
+  /** Of what lies in an agent's bucket, which it may write: false where the id is said to be another's. */
+  const isBelieved = async (id: string, agent: string, store: BucketStore): Promise<boolean> => {
+    const said = await saidOf(id);
+    if (said === agent) remember(id, store);
+    return said === undefined || said === agent;
   };
   const ofAgents = async (): Promise<BucketStore[]> => Promise.all((await agents()).map(open));
   const everyone = async (): Promise<BucketStore[]> => [...(shared ? [shared] : []), ...(await ofAgents())];
@@ -80,11 +102,17 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
   const find = async (id: string): Promise<Place | undefined> => {
     if (!isTaskId(id)) return undefined;
     const known = places.get(id);
-    const there = known && (await textIn(known, id));
-    if (there) return there;
-    const found = shared ? await findBySaid(shared, id) : await search(id, await ofAgents());
-    if (found) remember(id, found.store);
-    else places.delete(id);
+    // It may have been said since that it is another's.
+    const [there, said] = known
+      ? await Promise.all([textIn(known.store, id), known.isSure ? undefined : saidOf(id)])
+      : [];
+    if (there && said === undefined) return there;
+    places.delete(id);
+    if (shared) return findBySaid(shared, id);
+    return foundIn(await search(id, await ofAgents()), id);
+  };
+  const foundIn = (found: Place | undefined, id: string, isSure = false): Place | undefined => {
+    if (found) remember(id, found.store, isSure);
     return found;
   };
   const findBySaid = async (whole: BucketStore, id: string): Promise<Place | undefined> => {
@@ -95,25 +123,40 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     ]);
     if (said && names.includes(said.text)) {
       const found = await textIn(await open(said.text), id);
-      if (found) return found;
+      if (found) return foundIn(found, id, true);
     }
-    return there ?? search(id, await Promise.all(names.map(open)));
+    if (there) return foundIn(there, id, true);
+    return foundIn(await search(id, await Promise.all(names.map(open))), id);
   };
   /** Where what belongs to a task goes. */
-  const placeOf = async (id: string): Promise<BucketStore> =>
-    places.get(id) ?? (await find(id))?.store ?? own;
+  const placeOf = async (id: string): Promise<BucketStore> => sureOf(id) ?? (await find(id))?.store ?? own;
+  /** Where a document is written that names its agent: nowhere but in that one's bucket, or where it was read of before. */
+  const placeFor = async (id: string, agent: string): Promise<BucketStore> => {
+    const known = sureOf(id);
+    return known !== undefined && known === shared ? known : open(agent);
+  };
   /** What belongs to a task, also where its document is gone. */
   const seek = async <T>(
     id: string,
     ask: (store: BucketStore) => Promise<T | undefined>,
   ): Promise<T | undefined> => {
-    const known = places.get(id);
-    const there = known && (await ask(known));
-    if (there !== undefined || known) return there;
+    const known = sureOf(id);
+    if (known) return ask(known);
     const place = (await find(id))?.store;
     if (place) return ask(place);
     const found = await Promise.all((await everyone()).map(ask));
     return found.find((one) => one !== undefined);
+  };
+
+  /**
+   * A document under an id that is said to be another's can't be read as that: its key names the bucket too, or whoever
+   * knows documents by their ids would take it for the other's.
+   */
+  const believed = async (found: Found, agent: string, store: BucketStore): Promise<Found> => {
+    const { key, revision } = found;
+    if ("unreadable" in found || (await isBelieved(key, agent, store))) return found;
+    const why = `it lies in the bucket of ${agent}, and is another agent's task`;
+    return { key: `${agent}/${key}`, revision, unreadable: why };
   };
 
   /** Says where a task will be. False where another agent has its id. */
@@ -151,7 +194,7 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
   const get: TaskStore["get"] = async (id) => (await find(id))?.store.get(id);
   const attest = own.attest && {
     attest: (async (claim, seen) => {
-      const place = places.get(claim.id) ?? (await open(claim.agent));
+      const place = await placeFor(claim.id, claim.agent);
       // Of one copy, nothing that is read there is stale.
       return place.attest ? place.attest(claim, seen) : (seen ?? "1");
     }) satisfies TaskStore["attest"],
@@ -170,22 +213,33 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
       return created;
     },
     // Read nowhere before, it is where a new one is; it is refused there where that is wrong.
-    replace: async (task, seen) => (places.get(task.id) ?? (await open(task.agent))).replace(task, seen),
+    replace: async (task, seen) => (await placeFor(task.id, task.agent)).replace(task, seen),
     ...attest,
-    due: async (agent, state, range, limit) => {
+    due: async (agent, state, { after: first, until }, limit) => {
       const names = await agents();
-      const stores = [
-        ...(shared && !isOutOfReach ? [shared] : []),
-        ...(names.includes(agent) ? [await open(agent)] : []),
-      ];
-      const pages = await Promise.all(stores.map((store) => store.due(agent, state, range, limit)));
-      const all = pages.flatMap(({ tasks }, i) => {
-        for (const { task } of tasks) remember(task.id, stores[i] as BucketStore);
-        return tasks;
-      });
+      const store = names.includes(agent) ? await open(agent) : undefined;
+      const stores = [...(shared && !isOutOfReach ? [shared] : []), ...(store ? [store] : [])];
       const at = ({ task }: Stored) => sweepAt(task) ?? 0;
-      const tasks = all.toSorted((a, b) => at(a) - at(b)).slice(0, limit);
-      return { tasks, isCut: pages.some(({ isCut }) => isCut) || all.length > tasks.length };
+      for (let after = first; ; ) {
+        const pages = await Promise.all(stores.map((one) => one.due(agent, state, { after, until }, limit)));
+        const found = await Promise.all(
+          pages.map(async ({ tasks }, i) => {
+            const one = stores[i] as BucketStore;
+            if (one !== shared) {
+              const believed = await atOnce(tasks, ({ task }) => isBelieved(task.id, agent, one));
+              return tasks.filter((_, j) => believed[j]);
+            }
+            for (const { task } of tasks) remember(task.id, one);
+            return tasks;
+          }),
+        );
+        const all = found.flat();
+        const tasks = all.toSorted((a, b) => at(a) - at(b)).slice(0, limit);
+        const isCut = pages.some((page) => page.isCut) || all.length > tasks.length;
+        if (tasks.length > 0 || !isCut) return { tasks, isCut };
+        // Nothing on it is believed. A page that is empty would not say from where to go on.
+        after = Math.max(after + 1, ...pages.flatMap((page) => page.tasks.map(at)));
+      }
     },
     list: async (filter, limit, cursor) => {
       const before = cursor === undefined ? undefined : readPlaces(cursor);
@@ -228,11 +282,13 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
         const store = name === SHARED ? (shared as BucketStore) : await open(name);
         const page = await store.changes(cursors[name], limit - documents.length);
         cursors[name] = page.cursor;
-        documents.push(...page.documents);
-        for (const one of page.documents) {
-          if ("task" in one) remember(one.key, store);
-          chars += "task" in one ? JSON.stringify(one.task).length : 0;
-        }
+        documents.push(
+          ...(await atOnce(page.documents, async (one) => {
+            if (store === shared && "task" in one) remember(one.key, store);
+            return store === shared ? one : believed(one, name, store);
+          })),
+        );
+        for (const one of page.documents) chars += "task" in one ? JSON.stringify(one.task).length : 0;
         if (!page.isLast) return { documents, cursor: JSON.stringify(cursors), isLast: false };
       }
       return { documents, cursor: JSON.stringify(cursors), isLast: true };
