@@ -156,3 +156,24 @@ test("an agent's store is as full as the fuller of its bucket and the shared one
   expect(await t.store({ shared: fill(10), a: fill(80) }).usage?.("a")).toMatchObject({ bytes: 80 });
   expect(await t.store({ shared: fill(20), a: fill(80) }).usage?.("none")).toMatchObject({ bytes: 20 });
 });
+
+test("a task whose place is known is one read", async () => {
+  await using t = await buckets();
+  let reads = 0;
+  const values: BucketStore["values"] = {
+    ...t.a.values,
+    get: async (...asked) => {
+      reads++;
+      return t.a.values.get(...asked);
+    },
+  };
+  const get: BucketStore["get"] = async (id) => {
+    reads++;
+    return t.a.get(id);
+  };
+  const store = t.store({ a: { values, get } });
+  await store.create(taskOf("x", "a"));
+  reads = 0;
+  expect((await store.get("x"))?.task).toMatchObject({ agent: "a" });
+  expect(reads).toBe(1);
+});

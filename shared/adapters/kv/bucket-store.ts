@@ -1,4 +1,4 @@
-import type { TaskStore } from "../../ports/store.ts";
+import type { Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Values } from "./lease.ts";
 import type { Newest } from "./list.ts";
@@ -8,6 +8,8 @@ export interface BucketStore extends TaskStore {
   readonly values: Values;
   readonly bucket: Bucket;
   newest: Newest;
+  /** A document by its text, as \`get\` has it. */
+  read(id: string, text: StoredRecord): Stored;
 }
 
 /** The buckets that a store is made of. */

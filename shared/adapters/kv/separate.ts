@@ -3,15 +3,14 @@ import type { Found, Stored, StoredRecord, TaskStore } from "../../ports/store.t
 import { sweepAt } from "../../task/due.ts";
 import { isFinal, states } from "../../task/table.ts";
 import { atOnce } from "../many.ts";
-import { MOST_CHARS, taskKey } from "./bucket.ts";
+import { MOST_CHARS, SHARED, taskKey } from "./bucket.ts";
 import type { BucketStore, Buckets } from "./bucket-store.ts";
-import { manyReader } from "./changes.ts";
+import { manyReader, placesIn, wrongCursor } from "./changes.ts";
 import { fullest } from "./fill.ts";
 import { finder } from "./find.ts";
 import { listed, readPlaces } from "./list.ts";
 import { ABANDONED, saidPlaces } from "./said.ts";
 
-const SHARED = "-";
 const OPEN = states.filter((state) => state === "failed" || !isFinal({ state }));
 
 /**
@@ -62,7 +61,10 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     return { key: `${agent}/${key}`, revision, unreadable: why };
   };
 
-  const get: TaskStore["get"] = async (id) => (await find(id))?.store.get(id);
+  const get: TaskStore["get"] = async (id) => {
+    const found = await find(id);
+    return found?.store.read(id, found);
+  };
   const attest = own.attest && {
     attest: (async (claim, seen) => {
       const place = await placeFor(claim.id, claim.agent);
@@ -218,15 +220,10 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
 
 /** As one bucket's place it is a cursor of before agents had buckets: all of theirs is new since. */
 function readCursors(cursor: string): Record<string, string> {
+  const places = placesIn(cursor);
+  if (places) return { ...places };
   if (!cursor.startsWith("{")) return { [SHARED]: cursor };
-  try {
-    return JSON.parse(cursor) as Record<string, string>;
-  } catch {
-    throw new PawlError(
-      "input_invalid",
-      `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
-    );
-  }
+  throw wrongCursor(cursor);
 }
 
 /** Open tasks of a bucket, up to so many. */
