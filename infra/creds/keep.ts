@@ -1,6 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { randomBytes, randomUUID } from "node:crypto";
+import { chmod, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { PawlError } from "../../shared/errors/errors.ts";
 
 /** The folder that a run writes into. Keys and passwords that are there are used again, and never written over. */
 export interface Kept {
@@ -16,7 +17,9 @@ export interface Kept {
 const PRIVATE = 0o600;
 
 export async function keeping(folder: string): Promise<Kept> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const isNew = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
+  // It may lie in a repository. A folder that was there has its owner's rules.
+  if (isNew) await writeFile(join(folder, ".gitignore"), "*\n", { mode: PRIVATE });
   const written: string[] = [];
   const reused: string[] = [];
   const at = async (file: string) => {
@@ -30,16 +33,26 @@ export async function keeping(folder: string): Promise<Kept> {
     key: async (file, make) => {
       const path = await at(file);
       const text = make();
+      // It is there as a whole or not at all, whenever this dies; and two runs at once have the same one.
+      const draft = `${path}.${randomUUID()}`;
       try {
-        // Two runs at once must not each have a key of its own.
-        await writeFile(path, `${text}\n`, { mode: PRIVATE, flag: "wx" });
+        await writeFile(draft, `${text}\n`, { mode: PRIVATE, flag: "wx" });
+        await link(draft, path);
         written.push(file);
         return text;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-        reused.push(file);
-        return (await readFile(path, "utf8")).trim();
+      } finally {
+        await rm(draft, { force: true });
       }
+      const kept = (await readFile(path, "utf8")).trim();
+      if (kept.length < text.length)
+        throw new PawlError(
+          "setting_invalid",
+          `${path} is shorter than a secret of its kind: remove it, and a new one is made`,
+        );
+      reused.push(file);
+      return kept;
     },
     write: async (file, text) => {
       const path = await at(file);

@@ -1,4 +1,5 @@
 import { familyOf } from "../../shared/definition.ts";
+import { PawlError } from "../../shared/errors/errors.ts";
 import type { Settings } from "../../shared/settings/settings.ts";
 import {
   agentBucket,
@@ -58,9 +59,21 @@ const NEVER = [
   "$JS.API.META.>",
 ];
 
+/** Pawl's own functions, and whoever operates them. */
+const CORE: readonly string[] = [...OWN_FUNCTIONS, "operator"];
+
+/** An agent of such a name would be given its credentials, or it the agent's. */
+export const isCoreIdentity = (name: string): boolean => CORE.includes(name);
+
 /** Who may do what: everybody no more than they have to. `hasKv`: documents are in NATS KV. */
 export function planOf(settings: Settings, known: readonly Known[], hasKv: boolean): Plan {
   const { namespace } = settings;
+  const taken = known.find(({ name }) => isCoreIdentity(name));
+  if (taken)
+    throw new PawlError(
+      "agent_name_invalid",
+      `An agent is named ${taken.name}, as an identity of Pawl's own: give it another name`,
+    );
   const buckets = hasKv
     ? [bucketName(settings), ...known.map((agent) => agentBucket(settings, agent.name))]
     : [];
@@ -82,7 +95,7 @@ export function planOf(settings: Settings, known: readonly Known[], hasKv: boole
     answers: false,
   });
   return {
-    core: { name: namespace.toUpperCase(), identities: [...OWN_FUNCTIONS, "operator"].map(core) },
+    core: { name: namespace.toUpperCase(), identities: CORE.map(core) },
     agents: known.map((agent) => accountOf(settings, agent, known, hasKv)),
   };
 }

@@ -36,3 +36,11 @@ export async function inPieces(
   }
   return found;
 }
+
+/** Does it for each, so many at a time, and answers in their order. */
+export async function atOnce<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const done: R[] = [];
+  for (let i = 0; i < items.length; i += AT_ONCE)
+    done.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map(work))));
+  return done;
+}

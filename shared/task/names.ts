@@ -20,6 +20,11 @@ export function checkTaskId(id: string): string {
   );
 }
 
+/** As the ids of children, and of messages that belong to no task: whoever runs an agent makes them up. */
+export function isMadeUp(id: string): boolean {
+  return /^(c|stray)-/.test(id);
+}
+
 export function isAgentName(name: string): boolean {
   return AGENT.test(name);
 }

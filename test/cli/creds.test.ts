@@ -2,11 +2,25 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newSeed } from "../../infra/creds/jwt.ts";
+import { keeping, newPassword } from "../../infra/creds/keep.ts";
+import { planOf } from "../../infra/creds/plan.ts";
+import { makeSettings } from "../../shared/settings/settings.ts";
 import { familyAgents } from "../support/servers/isolated.ts";
 import { CLI } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
+
+const disk = vi.hoisted(() => ({ isFull: false }));
+/** On a full disk a file is made, and nothing written into it. */
+vi.mock("node:fs/promises", async (original) => {
+  const real = await original<typeof import("node:fs/promises")>();
+  const writeFile: typeof real.writeFile = async (file, text, options) => {
+    await real.writeFile(file, disk.isFull ? "" : text, options);
+    if (disk.isFull) throw new Error("ENOSPC: no space left on device");
+  };
+  return { ...real, writeFile };
+});
 
 const agents = tempAgents();
 const folder = mkdtempSync(join(tmpdir(), "pawl-creds-"));
@@ -46,6 +60,7 @@ describe.each(["conf", "jwt"])("%s", (format) => {
     const files = filesIn(out);
     for (const name of NAMES) expect(files[`${name}.env`]).toContain("PAWL_ISOLATION=accounts\n");
     for (const name of Object.keys(files)) expect(statSync(join(out, name)).mode & 0o777, name).toBe(0o600);
+    expect(files[".gitignore"]).toBe("*\n");
     const keys = Object.entries(files).filter(([name]) => name.startsWith("keys/"));
     const again = JSON.parse((await creds("--format", format, "--out", out, "--json")).out);
     expect(again).toMatchObject({ format, include: "nats.conf", identities: { boss: "boss.env" } });
@@ -67,6 +82,52 @@ test("given keys sign, and are not copied", async () => {
   expect(keys).not.toContain("keys/operator-operator.nk");
   expect(keys).not.toContain("keys/account-PAWL.nk");
   expect(JSON.stringify(filesIn(out))).not.toContain(readFileSync(operator, "utf8"));
+});
+
+test("a folder that was there keeps its own rules for git", async () => {
+  const out = mkdtempSync(join(folder, "there-"));
+  await keeping(out);
+  expect(Object.keys(filesIn(out))).toEqual([]);
+});
+
+test("a key is there as a whole or not at all, also for runs at once", async () => {
+  const out = join(folder, "at-once");
+  const kept = await keeping(out);
+  for (let i = 0; i < 50; i++) {
+    const file = `keys/${i}.password`;
+    const keys = await Promise.all(Array.from({ length: 8 }, () => kept.key(file, newPassword)));
+    expect(new Set(keys)).toEqual(new Set([readFileSync(join(out, file), "utf8").trim()]));
+  }
+  expect(readdirSync(join(out, "keys"))).toHaveLength(50);
+  expect([kept.written.length, kept.reused.length]).toEqual([50, 350]);
+});
+
+test("a write that is cut off leaves no key, and the next run makes one", async () => {
+  const out = join(folder, "full");
+  const kept = await keeping(out);
+  disk.isFull = true;
+  await expect(kept.key("keys/a.password", newPassword)).rejects.toThrow("ENOSPC");
+  disk.isFull = false;
+  expect(readdirSync(join(out, "keys"))).toEqual([]);
+  expect(await kept.key("keys/a.password", newPassword)).toHaveLength(43);
+});
+
+test("a key that was cut off is not used, and its file is named", async () => {
+  const out = join(folder, "cut");
+  await creds("--out", out);
+  for (const left of ["", "short\n"]) {
+    writeFileSync(join(out, "keys/boss.password"), left);
+    const again = await creds("--out", out);
+    expect(again.code).not.toBe(0);
+    expect(again.err).toMatch(/keys\/boss\.password is shorter than/);
+  }
+});
+
+test("an agent is not named as an identity of Pawl's own", () => {
+  for (const name of NAMES.slice(0, 4))
+    expect(() => planOf(makeSettings({}), [{ name, lanes: 1, children: [] }], true)).toThrow(
+      `An agent is named ${name}`,
+    );
 });
 
 test("what is wrong ends with its code", async () => {

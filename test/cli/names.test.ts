@@ -223,3 +223,12 @@ test("run: several agents in one process, or all", async () => {
     text: expect.stringMatching(/No agent "nope"/),
   });
 });
+
+test("where agents are kept apart, nobody chooses an id of the form that they make up", async () => {
+  const apart = world(nats, "nats-kv", { isolation: "documents" });
+  for (const id of ["c-1", "stray-1"]) {
+    const command = pawl(apart, ["submit", "works", "{}", "--id", id], { PAWL_AGENTS_DIR: agents });
+    expect(await command.exited).not.toBe(0);
+    expect(command.text()).toContain("has the form of ids that Pawl makes up");
+  }
+});

@@ -75,3 +75,28 @@ test("where agents are kept apart, a message under another's task is a dead lett
   expect(await b.drain()).toEqual({ completed: 1 });
   expect(namesOf(await reconciled(b.deps)).filter((one) => !one.startsWith("dead_letter"))).toEqual([]);
 });
+
+test("going back and forth between one bucket and several, places in them are taken for what they are", async () => {
+  await using b = await bench(nats, "nats-kv", agent);
+  for (const id of ["one", "two"]) await b.submit({ id }, { id });
+  const first = await b.deps.store.list({}, 1);
+  const { settings, ...rest } = b.world.config;
+  await using now = await wired({ ...rest, settings: makeSettings({ ...settings, isolation: "documents" }) });
+  await submit({ ...now, lanesOf: () => 1 }, { agent: AGENT, lanes: 1, id: "new", input: {} });
+  const { tasks } = await now.store.list({}, 10, first.cursor);
+  expect(tasks.map(({ id }) => id)).toEqual(["new", "one"]);
+  const { cursor } = await now.store.position();
+  expect(cursor).toContain("{");
+  expect((await b.deps.store.changes(cursor, 10)).documents).toEqual([]);
+  await b.submit({ id: "three" }, { id: "three" });
+  const [three] = (await b.deps.store.changes(cursor, 10)).documents;
+  expect(three).toMatchObject({ key: "three" });
+  // Without a place in this one, all of it is new.
+  const elsewhere = JSON.stringify({ [AGENT]: "1.x" });
+  expect((await b.deps.store.changes(elsewhere, 10)).documents).toHaveLength(3);
+  for (const wrong of ["{", '{"-":"x"}'])
+    await expect(b.deps.store.changes(wrong, 10)).rejects.toMatchObject({ code: "input_invalid" });
+  await now.store.expire(Date.now(), 10);
+  expect(namesOf(await reconciled(now))).toEqual([]);
+  expect(namesOf(await reconciled(b.deps))).toEqual(["vanished new"]);
+});

@@ -7,6 +7,7 @@ import { submit } from "../../shared/dispatch/submit.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { readCounts } from "../../shared/meter/meter.ts";
 import { serve } from "../../shared/runner/serve.ts";
+import type { Task } from "../../shared/task/document.ts";
 import { createToken } from "../../shared/web/tokens.ts";
 import {
   BAIT,
@@ -21,6 +22,7 @@ import {
   targets,
   written,
 } from "../support/faults/forbidden.ts";
+import { reconciled } from "../support/reconciling.ts";
 import { familyAgents, type Isolated, isolated } from "../support/servers/isolated.ts";
 import { testNats } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
@@ -215,6 +217,38 @@ describe.each([
     expect((await api.store.get("order-7"))?.task).toMatchObject({ agent: "helper" });
     await answers("pawl.js.$KV.pawl_stranger.task.secret", json({ ...own, id: "secret", seal: undefined }));
     expect((await (await stage.as("api")).store.get("secret"))?.task).toMatchObject({ agent: "boss" });
+    // In one process that has seen all of it, by the sweep and by a reconciliation.
+    const jsm = await jetstreamManager(core);
+    await answers("pawl.js.$KV.pawl_stranger.due.stranger.dispatched.secret", "1");
+    for (const name of ["dispatch", "reconcile"]) {
+      const long = { ...(await stage.as(name)), lanesOf: () => 1 };
+      const { messages } = (await jsm.streams.info("PAWL_stranger_0_g1")).state;
+      await dispatchDue(long, "stranger", never, { dispatchTimeout: 0 });
+      const { tasks } = await long.store.due("stranger", "dispatched", { after: 0, until: Date.now() }, 10);
+      expect(tasks.map(({ task }) => task.id)).not.toContain("secret");
+      expect((await jsm.streams.info("PAWL_stranger_0_g1")).state.messages).toBe(messages);
+      const { report } = await reconciled(long);
+      expect(report.findings.named.filter(({ subject }) => subject.includes("secret"))).toMatchObject([
+        { kind: "unreadable", subject: "stranger/secret" },
+      ]);
+      const there = await long.store.get("secret");
+      expect(there?.task).toMatchObject({ agent: "boss" });
+      expect(await long.store.getMany(["secret"])).toMatchObject([{ task: { agent: "boss" } }]);
+      expect(await long.store.replace(there?.task as Task, there?.revision as string)).toMatchObject({
+        kind: "written",
+      });
+    }
+  });
+
+  test("be taken for another's by who has found its document first", async () => {
+    const deps = { ...(await stage.as("dispatch")), lanesOf: () => 1 };
+    const own = (await api.store.get("own"))?.task;
+    await answers("pawl.js.$KV.pawl_stranger.task.early", json({ ...own, id: "early", seal: undefined }));
+    expect((await deps.store.get("early"))?.task).toMatchObject({ agent: "stranger" });
+    const submitted = { agent: "helper", lanes: 1, id: "early", input: { text: "of helper" } };
+    expect(await submit({ ...api, lanesOf: () => 1 }, submitted)).toMatchObject({ kind: "accepted" });
+    const there = await deps.store.get("early");
+    expect(there?.task).toMatchObject({ agent: "helper" });
   });
 
   test("spoil what is counted", async () => {

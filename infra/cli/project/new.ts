@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { checkAgentName } from "../../../shared/task/names.ts";
 import { agentsFolder } from "../../agents.ts";
-import { OWN_FUNCTIONS } from "../../build/targets.ts";
+import { isCoreIdentity } from "../../creds/plan.ts";
 import { say, sayJson } from "../output.ts";
 
 const SHARED = fileURLToPath(new URL("../../../shared", import.meta.url));
@@ -20,10 +20,10 @@ export function addNew(program: Command): void {
     .addHelpText("after", "\nExample:\n  pawl new invoice && npx vitest run agents/invoice")
     .action(async (name: string, options: { json?: boolean }) => {
       checkAgentName(name);
-      if ((OWN_FUNCTIONS as readonly string[]).includes(name))
+      if (isCoreIdentity(name))
         throw new PawlError(
           "agent_name_invalid",
-          `${name} is the name of one of Pawl's functions: choose another name`,
+          `${name} is the name of one of Pawl's functions or identities: choose another name`,
         );
       const folder = agentsFolder();
       const files = { [`${name}.ts`]: agent(folder), [`${name}.test.ts`]: test(name, folder) };

@@ -6,7 +6,7 @@ import { submit } from "../../../shared/dispatch/submit.ts";
 import { isPawlError, PawlError } from "../../../shared/errors/errors.ts";
 import { acceptedInput } from "../../../shared/input.ts";
 import { checkInput } from "../../../shared/task/envelope.ts";
-import { checkTaskId, laneOf } from "../../../shared/task/names.ts";
+import { checkTaskId, isMadeUp, laneOf } from "../../../shared/task/names.ts";
 import { agentsFolder, loadAgent } from "../../agents.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
@@ -46,6 +46,12 @@ export function addSubmit(program: Command, config: () => Config): void {
       const agent = await loadAgent(name, agentsFolder());
       const { orderingKey, msgId } = options;
       const id = checkTaskId(options.id ?? crypto.randomUUID());
+      // Agents make these up where they can't say so: one that is in use would not be known for taken.
+      if (settings.isolation !== "shared" && isMadeUp(id))
+        throw new PawlError(
+          "task_id_invalid",
+          `Task id ${id} has the form of ids that Pawl makes up for children and strays: choose another`,
+        );
       const at = options.at === undefined ? undefined : timeOf(options.at);
       const labels = labelsOf(options.label ?? []);
       const input = readInput(text === "-" ? await standardInput() : text, settings.inputLimit);

@@ -24,6 +24,9 @@ export interface Place {
 /** Which agent a task's id belongs to, where each agent has a bucket: in the bucket that they share. */
 export const whereKey = (id: string) => `where.${id}`;
 
+/** The bucket that all share, where places in several are named: no agent's name. */
+export const SHARED = "-";
+
 /** So much text of documents is held at once. */
 export const MOST_CHARS = 16_000_000;
 

@@ -4,7 +4,7 @@ import type { Task } from "../../task/document.ts";
 import { isTaskId, queueNamed } from "../../task/names.ts";
 import { readTask } from "../../task/shape.ts";
 import { inPieces, type Looked } from "../many.ts";
-import { type Bucket, MOST_CHARS, taskIdOf } from "./bucket.ts";
+import { type Bucket, MOST_CHARS, SHARED, taskIdOf } from "./bucket.ts";
 
 const DOCUMENTS = "task.*";
 
@@ -104,12 +104,26 @@ interface Place {
 
 const cursorOf = ({ revision, created }: Place) => `${revision}.${created}`;
 
-function readCursor(cursor: string): Place {
-  const [, revision, created] = /^(\d{1,15})\.(.{1,60})$/.exec(cursor) ?? [];
-  if (revision === undefined || created === undefined)
-    throw new PawlError(
-      "input_invalid",
-      `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
-    );
+/** A place in several buckets, of when agents had their own, is one in this by its own member, if it has that. */
+function readCursor(cursor: string): Place | undefined {
+  const places = placesIn(cursor);
+  const place = places ? places[SHARED] : cursor;
+  if (place === undefined) return undefined;
+  const [, revision, created] = /^(\d{1,15})\.(.{1,60})$/.exec(place) ?? [];
+  if (revision === undefined || created === undefined) throw wrongCursor(cursor);
   return { revision: Number(revision), created };
+}
+
+/** Places by the names of their buckets; undefined where it is no such cursor. */
+export function placesIn(cursor: string): Readonly<Record<string, string>> | undefined {
+  if (!cursor.startsWith("{")) return undefined;
+  try {
+    return JSON.parse(cursor) as Record<string, string>;
+  } catch {
+    return undefined;
+  }
+}
+
+export function wrongCursor(cursor: string): PawlError {
+  return new PawlError("input_invalid", `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`);
 }

@@ -14,11 +14,30 @@ const MOST = 5_000;
 const AT_ONCE = 16;
 
 /** How far the bucket was walked: what is old and lives on is passed once a day, not in every call. */
-interface Walk {
+export interface Walk {
   readonly next: number;
   readonly begun: number;
   /** It has come to what is too young to have expired. */
   readonly isThrough: boolean;
+}
+
+/** Where to go on: from the front, once a day, and where what was kept can't be read, which an agent's bucket has in its hand. */
+export function walkFrom(kept: string | undefined, now: number): Pick<Walk, "next" | "begun"> {
+  const last = kept === undefined ? undefined : readWalk(kept);
+  const isAnew = !last || (last.isThrough && Math.abs(now - last.begun) >= ANEW);
+  return isAnew ? { next: 1, begun: now } : last;
+}
+
+function readWalk(text: string): Walk | undefined {
+  try {
+    const { next, begun, isThrough } = JSON.parse(text) as Partial<Record<keyof Walk, unknown>>;
+    const isRead = Number.isSafeInteger(next) && (next as number) > 0 && Number.isFinite(begun);
+    return isRead
+      ? { next: next as number, begun: begun as number, isThrough: isThrough === true }
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 interface Records {
@@ -38,11 +57,10 @@ interface Records {
 export function expirer(bucket: Bucket, records: Records, retention: number): TaskStore["expire"] {
   return async (now, limit) => {
     const kept = await records.get(WALK);
-    const last = kept && (JSON.parse(kept.text) as Walk);
-    const isAnew = !last || (last.isThrough && Math.abs(now - last.begun) >= ANEW);
-    const begun = isAnew ? now : last.begun;
+    const walked = walkFrom(kept?.text, now);
+    const { begun } = walked;
     const oldest = now - retention;
-    let next = isAnew ? 1 : last.next;
+    let { next } = walked;
     let removed = 0;
     // One look is enough mostly: what comes first is too young, and so is all behind it.
     let isThrough = ((await bucket.writtenFrom(WHAT, next)) ?? now) > oldest;

@@ -1,7 +1,7 @@
 import { PawlError } from "../../errors/errors.ts";
 import { isListed, type TaskFilter, type TaskPage, type Unread } from "../../ports/store.ts";
 import type { Task } from "../../task/document.ts";
-import { type Bucket, MOST_CHARS, taskIdOf } from "./bucket.ts";
+import { type Bucket, MOST_CHARS, SHARED, taskIdOf } from "./bucket.ts";
 import type { Scanned } from "./scan.ts";
 
 /** A page that looks for what is rare ends after so many documents, and is gone on with by its cursor. */
@@ -109,8 +109,9 @@ export function readPlace(cursor: string): number {
   throw wrongCursor(cursor);
 }
 
-/** The places in several, by their names. */
+/** The places in several, by their names. A place in one bucket is of before agents had theirs: what they have is all to come. */
 export function readPlaces(cursor: string): ReadonlyMap<string, number> {
+  if (/^\d+$/.test(cursor)) return new Map([[SHARED, readPlace(cursor)]]);
   const places = cursor.split(",").map((one): [string, number] => {
     const [, name, before] = /^([a-z0-9-]+)=([1-9]\d{0,14})$/.exec(one) ?? [];
     if (name === undefined) throw wrongCursor(cursor);

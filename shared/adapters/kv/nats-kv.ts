@@ -75,6 +75,13 @@ export async function natsKv(
 
   const textOf = (id: string) => values.get(`Reading task ${id}`, taskKey(id));
 
+  const read: BucketStore["read"] = (id, { text, revision }) => {
+    const task = readTask(text, id, revision);
+    const why = agent === undefined ? undefined : foreign(task, agent, settings.namespace);
+    if (why !== undefined) throw new Unreadable(`Task ${id}`, { key: id, why, text, revision });
+    return { task, revision };
+  };
+
   const message = (what: string, query: MsgRequest) =>
     ask(what, async () => {
       try {
@@ -135,13 +142,9 @@ export async function natsKv(
     pageSize: 5_000,
     get: async (id) => {
       const found = await textOf(id);
-      if (!found) return undefined;
-      const { text, revision } = found;
-      const task = readTask(text, id, revision);
-      const why = agent === undefined ? undefined : foreign(task, agent, settings.namespace);
-      if (why !== undefined) throw new Unreadable(`Task ${id}`, { key: id, why, text, revision });
-      return { task, revision };
+      return found && read(id, found);
     },
+    read,
     create: (task) =>
       indexed(task, () => putValue(`Creating task ${task.id}`, taskKey(task.id), documentText(task))),
     replace: async (task, seen: Revision) => {

@@ -1,45 +1,17 @@
-import { PawlError, Unreadable } from "../../errors/errors.ts";
-import type { Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
-import type { Task } from "../../task/document.ts";
+import { PawlError } from "../../errors/errors.ts";
+import type { Found, Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
 import { sweepAt } from "../../task/due.ts";
-import { isTaskId } from "../../task/names.ts";
 import { isFinal, states } from "../../task/table.ts";
-import { MOST_CHARS, taskKey, whereKey } from "./bucket.ts";
-import type { BucketStore } from "./bucket-store.ts";
-import { manyReader } from "./changes.ts";
+import { atOnce } from "../many.ts";
+import { MOST_CHARS, SHARED, taskKey } from "./bucket.ts";
+import type { BucketStore, Buckets } from "./bucket-store.ts";
+import { manyReader, placesIn, wrongCursor } from "./changes.ts";
+import { fullest } from "./fill.ts";
+import { finder } from "./find.ts";
 import { listed, readPlaces } from "./list.ts";
+import { ABANDONED, saidPlaces } from "./said.ts";
 
-/** The buckets that a store is made of. */
-export interface Buckets {
-  /**
-   * The one that all share: Pawl's own records and texts, where each task is, and the documents of before agents had buckets
-   * of their own. None for an identity that is confined to an agent.
-   */
-  readonly shared?: BucketStore;
-  /** Where records and texts are. */
-  readonly own: BucketStore;
-  /** Agents' identities do not reach the shared bucket: a message of a task that lies there would find no document. */
-  readonly isOutOfReach?: boolean;
-  /** Agents that have a bucket, as far as this identity may know. */
-  agents(): Promise<readonly string[]>;
-  /** An agent's bucket, made where it is missing and may be made. */
-  open(agent: string): Promise<BucketStore>;
-}
-
-/** A task's place never changes while it is there; so many are remembered. */
-const MOST_PLACES = 10_000;
-/** Who has said where a task will be, and has not written it for so long, has died. */
-const ABANDONED = 60_000;
-/** Entries that say where tasks are, and are old: so many are looked at in one call. */
-const MOST_OLD = 500;
-const SHARED = "-";
 const OPEN = states.filter((state) => state === "failed" || !isFinal({ state }));
-
-interface Place {
-  readonly store: BucketStore;
-  readonly text: string;
-  readonly revision: string;
-}
 
 /**
  * One store of several buckets: each agent's documents, with all that belongs to them, are in a bucket of its own, so that
@@ -52,106 +24,50 @@ interface Place {
  */
 export function separateStore(buckets: Buckets, retention: number): TaskStore {
   const { shared, own, agents, open, isOutOfReach = false } = buckets;
-  const places = new Map<string, BucketStore>();
-  const remember = (id: string, store: BucketStore) => {
-    places.delete(id);
-    if (places.size >= MOST_PLACES) places.delete(places.keys().next().value as string);
-    places.set(id, store);
-    return store;
-  };
-  const ofAgents = async (): Promise<BucketStore[]> => Promise.all((await agents()).map(open));
-  const everyone = async (): Promise<BucketStore[]> => [...(shared ? [shared] : []), ...(await ofAgents())];
-  const textIn = async (store: BucketStore, id: string): Promise<Place | undefined> => {
-    const found = await store.values.get(`Reading task ${id}`, taskKey(id));
-    return found && { store, ...found };
-  };
-
-  /** Where a task is that nobody has said anything of. In two places, none of them can be believed. */
-  const search = async (id: string, among: readonly BucketStore[]): Promise<Place | undefined> => {
-    const found = (await Promise.all(among.map((store) => textIn(store, id)))).filter(
-      (one) => one !== undefined,
-    );
-    const [first, second] = found;
-    if (!first || !second) return first;
-    const { text, revision } = first;
-    const why = `it lies in ${found.map(({ store }) => store.name).join(" and in ")}`;
-    throw new Unreadable(`Task ${id}`, { key: id, why, text, revision });
-  };
-  const find = async (id: string): Promise<Place | undefined> => {
-    if (!isTaskId(id)) return undefined;
-    const known = places.get(id);
-    const there = known && (await textIn(known, id));
-    if (there) return there;
-    const found = shared ? await findBySaid(shared, id) : await search(id, await ofAgents());
-    if (found) remember(id, found.store);
-    else places.delete(id);
-    return found;
-  };
-  const findBySaid = async (whole: BucketStore, id: string): Promise<Place | undefined> => {
-    const [said, there, names] = await Promise.all([
-      whole.values.get(`Looking for task ${id}`, whereKey(id)),
-      textIn(whole, id),
-      agents(),
-    ]);
-    if (said && names.includes(said.text)) {
-      const found = await textIn(await open(said.text), id);
-      if (found) return found;
-    }
-    return there ?? search(id, await Promise.all(names.map(open)));
-  };
+  const said = shared && saidPlaces(shared, { agents, open }, retention);
+  const { find, remember, sureOf, isBelieved } = finder(buckets, said);
+  const everyone = async (): Promise<BucketStore[]> => [
+    ...(shared ? [shared] : []),
+    ...(await Promise.all((await agents()).map(open))),
+  ];
   /** Where what belongs to a task goes. */
-  const placeOf = async (id: string): Promise<BucketStore> =>
-    places.get(id) ?? (await find(id))?.store ?? own;
+  const placeOf = async (id: string): Promise<BucketStore> => sureOf(id) ?? (await find(id))?.store ?? own;
+  /** Where a document is written that names its agent: nowhere but in that one's bucket, or where it was read of before. */
+  const placeFor = async (id: string, agent: string): Promise<BucketStore> => {
+    const known = sureOf(id);
+    return known !== undefined && known === shared ? known : open(agent);
+  };
   /** What belongs to a task, also where its document is gone. */
   const seek = async <T>(
     id: string,
     ask: (store: BucketStore) => Promise<T | undefined>,
   ): Promise<T | undefined> => {
-    const known = places.get(id);
-    const there = known && (await ask(known));
-    if (there !== undefined || known) return there;
+    const known = sureOf(id);
+    if (known) return ask(known);
     const place = (await find(id))?.store;
     if (place) return ask(place);
     const found = await Promise.all((await everyone()).map(ask));
     return found.find((one) => one !== undefined);
   };
 
-  /** Says where a task will be. False where another agent has its id. */
-  const say = async (whole: BucketStore, { id, agent }: Task): Promise<boolean> => {
-    const what = `Creating task ${id}`;
-    const [said, there] = await Promise.all([whole.values.put(what, whereKey(id), agent), textIn(whole, id)]);
-    if (there) return false;
-    if (said.kind === "written") return true;
-    const other = await whole.values.get(what, whereKey(id));
-    if (other?.text === agent) return true;
-    if (!other) return say(whole, { id, agent } as Task);
-    if ((await agents()).includes(other.text) && (await textIn(await open(other.text), id))) return false;
-    const since = await whole.bucket.writtenFrom(what, Number(other.revision));
-    if (since === undefined || Date.now() - since < ABANDONED)
-      throw new PawlError(
-        "store_unavailable",
-        `${what}: a task of ${other.text} is being created under this id`,
-      );
-    return (await whole.values.put(what, whereKey(id), agent, other.revision)).kind === "written";
+  /**
+   * A document under an id that is said to be another's can't be read as that: its key names the bucket too, or whoever
+   * knows documents by their ids would take it for the other's.
+   */
+  const believed = async (found: Found, agent: string, store: BucketStore): Promise<Found> => {
+    const { key, revision } = found;
+    if ("unreadable" in found || (await isBelieved(key, agent, store))) return found;
+    const why = `it lies in the bucket of ${agent}, and is another agent's task`;
+    return { key: `${agent}/${key}`, revision, unreadable: why };
   };
 
-  /** What the places of tasks say that are gone. They were said before their documents were written, and stay as they are. */
-  const forget = async (whole: BucketStore, now: number): Promise<void> => {
-    const what = "Removing expired tasks";
-    const { bucket } = whole;
-    const names = await agents();
-    for await (const one of bucket.scan(what, [whereKey("*")], { limit: MOST_OLD })) {
-      if (one.writtenAt > now - retention) return;
-      const id = one.key.slice(whereKey("").length);
-      const isThere = names.includes(one.text()) && (await textIn(await open(one.text()), id));
-      if (!isThere) await bucket.purge(what, one.key, one.revision);
-    }
+  const get: TaskStore["get"] = async (id) => {
+    const found = await find(id);
+    return found?.store.read(id, found);
   };
-
-  const get: TaskStore["get"] = async (id) => (await find(id))?.store.get(id);
   const attest = own.attest && {
     attest: (async (claim, seen) => {
-      const place = places.get(claim.id) ?? (await open(claim.agent));
+      const place = await placeFor(claim.id, claim.agent);
       // Of one copy, nothing that is read there is stale.
       return place.attest ? place.attest(claim, seen) : (seen ?? "1");
     }) satisfies TaskStore["attest"],
@@ -163,29 +79,48 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     pageSize: own.pageSize,
     get,
     create: async (task) => {
-      if (shared && !(await say(shared, task))) return { kind: "refused" };
+      const begun = Date.now();
+      if (said && !(await said.say(task))) return { kind: "refused" };
       const store = await open(task.agent);
       const created = await store.create(task);
-      if (created.kind === "written") remember(task.id, store);
+      if (created.kind === "refused") return created;
+      // Somebody may have taken it for abandoned by then.
+      if (said && Date.now() - begun > ABANDONED / 2 && !(await said.keep(task))) {
+        const what = `Creating task ${task.id}`;
+        await store.bucket.purge(what, taskKey(task.id), Number(created.revision));
+        throw new PawlError("store_unavailable", `${what}: it took too long, and another has its id`);
+      }
+      remember(task.id, store);
       return created;
     },
     // Read nowhere before, it is where a new one is; it is refused there where that is wrong.
-    replace: async (task, seen) => (places.get(task.id) ?? (await open(task.agent))).replace(task, seen),
+    replace: async (task, seen) => (await placeFor(task.id, task.agent)).replace(task, seen),
     ...attest,
-    due: async (agent, state, range, limit) => {
+    due: async (agent, state, { after: first, until }, limit) => {
       const names = await agents();
-      const stores = [
-        ...(shared && !isOutOfReach ? [shared] : []),
-        ...(names.includes(agent) ? [await open(agent)] : []),
-      ];
-      const pages = await Promise.all(stores.map((store) => store.due(agent, state, range, limit)));
-      const all = pages.flatMap(({ tasks }, i) => {
-        for (const { task } of tasks) remember(task.id, stores[i] as BucketStore);
-        return tasks;
-      });
+      const store = names.includes(agent) ? await open(agent) : undefined;
+      const stores = [...(shared && !isOutOfReach ? [shared] : []), ...(store ? [store] : [])];
       const at = ({ task }: Stored) => sweepAt(task) ?? 0;
-      const tasks = all.toSorted((a, b) => at(a) - at(b)).slice(0, limit);
-      return { tasks, isCut: pages.some(({ isCut }) => isCut) || all.length > tasks.length };
+      for (let after = first; ; ) {
+        const pages = await Promise.all(stores.map((one) => one.due(agent, state, { after, until }, limit)));
+        const found = await Promise.all(
+          pages.map(async ({ tasks }, i) => {
+            const one = stores[i] as BucketStore;
+            if (one !== shared) {
+              const believed = await atOnce(tasks, ({ task }) => isBelieved(task.id, agent, one));
+              return tasks.filter((_, j) => believed[j]);
+            }
+            for (const { task } of tasks) remember(task.id, one);
+            return tasks;
+          }),
+        );
+        const all = found.flat();
+        const tasks = all.toSorted((a, b) => at(a) - at(b)).slice(0, limit);
+        const isCut = pages.some((page) => page.isCut) || all.length > tasks.length;
+        if (tasks.length > 0 || !isCut) return { tasks, isCut };
+        // Nothing on it is believed. A page that is empty would not say from where to go on.
+        after = Math.max(after + 1, ...pages.flatMap((page) => page.tasks.map(at)));
+      }
     },
     list: async (filter, limit, cursor) => {
       const before = cursor === undefined ? undefined : readPlaces(cursor);
@@ -228,11 +163,13 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
         const store = name === SHARED ? (shared as BucketStore) : await open(name);
         const page = await store.changes(cursors[name], limit - documents.length);
         cursors[name] = page.cursor;
-        documents.push(...page.documents);
-        for (const one of page.documents) {
-          if ("task" in one) remember(one.key, store);
-          chars += "task" in one ? JSON.stringify(one.task).length : 0;
-        }
+        documents.push(
+          ...(await atOnce(page.documents, async (one) => {
+            if (store === shared && "task" in one) remember(one.key, store);
+            return store === shared ? one : believed(one, name, store);
+          })),
+        );
+        for (const one of page.documents) chars += "task" in one ? JSON.stringify(one.task).length : 0;
         if (!page.isLast) return { documents, cursor: JSON.stringify(cursors), isLast: false };
       }
       return { documents, cursor: JSON.stringify(cursors), isLast: true };
@@ -246,11 +183,19 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     putPart: async (id, name, text) => (await placeOf(id)).putPart(id, name, text),
     getPart: (id, name) => seek(id, (store) => store.getPart(id, name)),
     removeParts: async (id, isOld) => (await placeOf(id)).removeParts(id, isOld),
+    // Each by itself: what an agent has put into its bucket must not keep what others have.
     expire: async (now, limit) => {
       let removed = 0;
-      for (const store of await everyone())
-        if (removed < limit) removed += await store.expire(now, limit - removed);
-      if (shared) await forget(shared, now);
+      const failures: unknown[] = [];
+      const attempt = (work: () => Promise<unknown>) => work().catch((error) => failures.push(error));
+      const opening = [async () => shared, ...(await agents()).map((name) => () => open(name))];
+      for (const opened of opening)
+        if (removed < limit)
+          await attempt(async () => {
+            removed += (await (await opened())?.expire(now, limit - removed)) ?? 0;
+          });
+      await attempt(async () => said?.forget(now));
+      if (failures.length > 0) throw failures[0];
       return removed;
     },
     getRecord: own.getRecord,
@@ -264,8 +209,10 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     removeTexts: own.removeTexts,
     ...(shared && { left: (most: number) => countOpen(shared, most) }),
     usage: async (agent) => {
-      const isThere = (await agents()).includes(agent);
-      return (isThere ? await open(agent) : own).usage?.(agent);
+      const store = (await agents()).includes(agent) ? await open(agent) : undefined;
+      // A submit writes into both.
+      const fills = await Promise.all([store?.usage?.(agent), (store ? shared : own)?.usage?.(agent)]);
+      return fullest(...fills);
     },
     close: own.close,
   };
@@ -273,15 +220,10 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
 
 /** As one bucket's place it is a cursor of before agents had buckets: all of theirs is new since. */
 function readCursors(cursor: string): Record<string, string> {
+  const places = placesIn(cursor);
+  if (places) return { ...places };
   if (!cursor.startsWith("{")) return { [SHARED]: cursor };
-  try {
-    return JSON.parse(cursor) as Record<string, string>;
-  } catch {
-    throw new PawlError(
-      "input_invalid",
-      `${JSON.stringify(cursor.slice(0, 200))} is not a cursor of changes`,
-    );
-  }
+  throw wrongCursor(cursor);
 }
 
 /** Open tasks of a bucket, up to so many. */
