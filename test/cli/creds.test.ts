@@ -29,10 +29,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const NAMES = ["api", "dispatch", "reconcile", "operator", "boss", "helper", "stranger"];
 
-function creds(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+const creds = (...args: readonly string[]) => run("creds", ...args);
+
+function run(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
   const env = { ...process.env, PAWL_AGENTS_DIR: agents };
   return new Promise((resolve) =>
-    execFile(process.execPath, [CLI, "creds", ...args], { env, cwd: folder }, (error, out, err) =>
+    execFile(process.execPath, [CLI, ...args], { env, cwd: folder }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),
     ),
   );
@@ -123,7 +125,10 @@ test("a key that was cut off is not used, and its file is named", async () => {
   }
 });
 
-test("an agent is not named as an identity of Pawl's own", () => {
+test("an agent is not named as an identity of Pawl's own", async () => {
+  const made = await run("new", "operator");
+  expect(made.code).not.toBe(0);
+  expect(made.err).toContain("operator is the name of one of Pawl's functions or identities");
   for (const name of NAMES.slice(0, 4))
     expect(() => planOf(makeSettings({}), [{ name, lanes: 1, children: [] }], true)).toThrow(
       `An agent is named ${name}`,

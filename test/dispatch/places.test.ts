@@ -177,3 +177,15 @@ test("a task whose place is known is one read", async () => {
   expect((await store.get("x"))?.task).toMatchObject({ agent: "a" });
   expect(reads).toBe(1);
 });
+
+test("under an id that is said to be another's nothing is found, also while that one's document is not there", async () => {
+  await using t = await buckets();
+  await t.b.create(taskOf("x", "b"));
+  const store = t.store();
+  expect((await store.get("x"))?.task).toMatchObject({ agent: "b" });
+  await t.shared.values.put("t", "where.x", "a");
+  expect(await store.get("x")).toBeUndefined();
+  expect(await store.getMany(["x"])).toEqual([undefined]);
+  await t.a.create(taskOf("x", "a"));
+  expect((await store.get("x"))?.task).toMatchObject({ agent: "a" });
+});

@@ -82,10 +82,9 @@ export function finder({ shared, agents, open }: Buckets, said: SaidPlaces | und
   };
   const findBySaid = async (whole: BucketStore, id: string): Promise<Place | undefined> => {
     const [owner, there, names] = await Promise.all([saidOf(id), textIn(whole, id), agents()]);
-    if (owner !== undefined && names.includes(owner)) {
-      const found = await textIn(await open(owner), id);
-      if (found) return foundIn(found, id, true);
-    }
+    const isSaid = owner !== undefined && names.includes(owner);
+    // Nobody else's, also while it is not there yet, or not any more.
+    if (isSaid) return foundIn((await textIn(await open(owner), id)) ?? there, id, true);
     if (there) return foundIn(there, id, true);
     return foundIn(await search(id, await Promise.all(names.map(open))), id);
   };
