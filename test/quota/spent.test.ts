@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
+import { natsKv } from "../../shared/adapters/kv/nats-kv.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
 import { readSpent } from "../../shared/meter/spent.ts";
 import { spentName } from "../../shared/meter/values.ts";
 import type { PartRecord, TaskStore } from "../../shared/ports/store.ts";
+import { agentBucket } from "../../shared/task/names.ts";
 import { memoryStore } from "../../shared/testing/memory-store.ts";
 import { admitting } from "../support/admitting.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const record = (agent: string | undefined, dollars: object): PartRecord => ({
@@ -60,4 +64,21 @@ test("what an agent says truly counts as it is, also of tasks that have no owner
   const { agents, owners } = await spent(record("echo", honest), record(undefined, honest));
   expect(agents.get("echo")).toBe(1.4);
   expect(Object.fromEntries(owners)).toEqual({ ann: 0.2, bob: 0.4 });
+});
+
+test("of real buckets it is known whose a count is", async () => {
+  await using nats = await testNats();
+  const { config } = world(nats, "nats-kv", { isolation: "documents" });
+  await using deps = await wired(config);
+  // Its bucket is made with its first task, which is not of interest here.
+  await submit(deps, { agent: "evil", lanes: 1, input: {} }).catch(() => {});
+  const own = await natsKv(deps.nc, config.settings, {
+    name: agentBucket(config.settings, "evil"),
+    agent: "evil",
+  });
+  const now = Date.now();
+  const dollars = { [spentName(now, "agent", "echo")]: 1e9, [spentName(now, "agent", "evil")]: 2 };
+  await own.putRecord("counts-0", JSON.stringify(dollars));
+  const { agents } = await readSpent(deps.store, now);
+  expect([...agents]).toEqual([["evil", 2]]);
 });

@@ -1,5 +1,5 @@
 import { PawlError } from "../../errors/errors.ts";
-import type { Found, Stored, StoredRecord, TaskStore } from "../../ports/store.ts";
+import type { Found, PartRecord, Stored, TaskStore } from "../../ports/store.ts";
 import { sweepAt } from "../../task/due.ts";
 import { isFinal, states } from "../../task/table.ts";
 import { atOnce } from "../many.ts";
@@ -201,8 +201,13 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
     getRecord: own.getRecord,
     putRecord: own.putRecord,
     getRecords: async (name) => {
-      const found = await Promise.all((await everyone()).map((store) => store.getRecord(name)));
-      return found.filter((one): one is StoredRecord => one !== undefined);
+      const names = await agents();
+      const read = async (store: BucketStore, agent?: string): Promise<PartRecord[]> => {
+        const found = await store.getRecord(name);
+        return found ? [{ ...found, ...(agent !== undefined && { agent }) }] : [];
+      };
+      const ofAgents = names.map(async (agent) => read(await open(agent), agent));
+      return (await Promise.all([...(shared ? [read(shared)] : []), ...ofAgents])).flat();
     },
     putText: own.putText,
     getText: own.getText,
