@@ -47,7 +47,7 @@ export async function runEffect<T>(
       journal.append({ kind, key, why: said(deps, error).slice(0, 500) });
     let isSaid = false;
     try {
-      const given = known ? {} : asked?.();
+      const given = known ? ({ again: true } as const) : asked?.();
       await journal.append({ kind: "intent", of: "effect", key, at, alone, fence: task.fence, ...given });
       if (signal.aborted) {
         await ended("undone", "aborted before it began");

@@ -48,7 +48,17 @@ export function turnsOf(
         if (lacks) return park({ kind: "handOff", ...lacks, ended: true });
         book.reserve(most);
         const given = known || failures > 1 ? {} : asked();
-        await journal.append({ kind: "intent", of: "turn", key, at, alone, reserved: most, ...given });
+        const again = (known || failures > 1) && ({ again: true } as const);
+        await journal.append({
+          kind: "intent",
+          of: "turn",
+          key,
+          at,
+          alone,
+          reserved: most,
+          ...again,
+          ...given,
+        });
         try {
           const turn = await model.turn(request, signal);
           const cost = costOf(turn.usage, price);

@@ -44,6 +44,8 @@ type Said =
       readonly of: Exclude<CallKind, "step">;
       /** Of the holder that begins an effect. */
       readonly fence?: number;
+      /** It was begun before, and came to nothing that is known. */
+      readonly again?: true;
       /** A wait's deadline: fixed when it began, however often its handler starts. */
       readonly until?: Millis;
       /** The most that a model turn may cost. */
@@ -95,6 +97,8 @@ export interface Head {
   readonly version: number;
   readonly stamp: string;
   readonly count: number;
+  /** How many of them are no progress: tries that were begun again, or came to nothing. None: none. */
+  readonly again?: number;
   /** What its model turns cost so far, and what crashes, hand-offs and failures would have cost without the journal. */
   readonly spent: Cost;
   readonly saved: Cost;
@@ -135,15 +139,26 @@ export function emptyHead(
 }
 
 /** How far a journal has come, and what that cost. A document lags behind it when a holder has died. */
-export type Reached = Pick<Task, "journaled" | "spent" | "saved">;
+export type Reached = Pick<Task, "journaled" | "again" | "spent" | "saved">;
+
+/** As a document has it. */
+export function farOf({
+  journaled,
+  again,
+}: {
+  readonly journaled: number;
+  readonly again?: number | undefined;
+}) {
+  return { journaled, ...(again && { again }) };
+}
 
 /** By the head of a task's journal; by its document, where there is none, or one of another task of the same id. */
 export function reachedBy(task: Task, head: Head | undefined): Reached {
-  const { journaled, spent, saved } = task;
-  if (head?.born !== task.createdAt) return { journaled, spent, saved };
+  const { spent, saved } = task;
+  if (head?.born !== task.createdAt) return { ...farOf(task), spent, saved };
   // Redriven from scratch: what an older journal did counts for nothing, and what it cost was paid.
-  const isOlder = head.epoch < task.epoch;
-  return { journaled: isOlder ? journaled : head.count, spent: head.spent, saved: head.saved };
+  const far = head.epoch < task.epoch ? farOf(task) : farOf({ journaled: head.count, again: head.again });
+  return { ...far, spent: head.spent, saved: head.saved };
 }
 
 const RECENT_ENTRIES = 50;
@@ -183,6 +198,8 @@ export function extended(
 
 /** What an entry adds to its journal's book. */
 function counted(head: Head, entry: Entry): Head {
+  const isNothing = entry.kind === "undone" || entry.kind === "unsure";
+  if (isNothing || (entry.kind === "intent" && entry.again)) return { ...head, again: (head.again ?? 0) + 1 };
   if (entry.kind === "receipt") return { ...head, spent: plus(head.spent, entry.cost) };
   if (entry.kind !== "redriven") return head;
   const forgotten = plus(head.forgotten ?? NO_COST, entry.forgotten);

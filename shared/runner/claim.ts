@@ -13,6 +13,7 @@ import { timing } from "../settings/settings.ts";
 import { adopted, deadLetter, submitted } from "../task/create.ts";
 import { type Decision, decide } from "../task/decide.ts";
 import type { Running, Task, TaskFailure } from "../task/document.ts";
+import { progressOf } from "../task/endings.ts";
 import type { TaskEvent } from "../task/events.ts";
 import { holderToken } from "../task/names.ts";
 import { successionWait } from "../task/succession.ts";
@@ -75,7 +76,7 @@ async function claimSound(execution: Execution, arrived: Arrived, guard: Guard):
     decide(seen, arrival, {
       now: deps.clock.now(),
       crashLimit: deps.settings.crashLimit,
-      ...(reached && { journaled: reached.journaled }),
+      ...(reached && { progress: progressOf(reached) }),
     });
 
   /** Writes the event, if what is there then still means the same. */

@@ -1,4 +1,5 @@
 import type { Suspension } from "../handler/suspension.ts";
+import { farOf } from "../journal/entries.ts";
 import type { Running, TaskFailure } from "../task/document.ts";
 import type { Json } from "../values/json.ts";
 
@@ -14,12 +15,13 @@ export type Outcome =
 /** An execution that is over, and how far it brought its task's journal. */
 export interface Ran {
   readonly outcome: Outcome;
-  readonly journal: Pick<Running, "journaled" | "unjournaled" | "spent" | "saved" | "logs">;
+  readonly journal: Pick<Running, "journaled" | "again" | "unjournaled" | "spent" | "saved" | "logs">;
   /** This execution stored something in it. */
   readonly isFurther?: boolean;
 }
 
 /** Of a task whose journal this execution has not opened. */
-export function journalOf({ journaled, fresh, spent, saved }: Running): Ran["journal"] {
-  return { journaled, spent, saved, ...(fresh && { unjournaled: true }) };
+export function journalOf(task: Running): Ran["journal"] {
+  const { fresh, spent, saved } = task;
+  return { ...farOf(task), spent, saved, ...(fresh && { unjournaled: true }) };
 }

@@ -5,6 +5,7 @@ import { callsOf } from "../handler/calls.ts";
 import { heedWitnesses } from "../handler/disowned.ts";
 import type { Suspension } from "../handler/suspension.ts";
 import { acceptedInput } from "../input.ts";
+import { farOf } from "../journal/entries.ts";
 import { type Journal, journalReached, openJournal } from "../journal/journal.ts";
 import type { Deps } from "../ports/deps.ts";
 import { whileHeld } from "../retry/guards.ts";
@@ -126,9 +127,9 @@ function done(journal: Journal): number {
 }
 
 function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
-  const { count: journaled, spent, saved } = journal.head();
+  const { count: journaled, again, spent, saved } = journal.head();
   const unjournaled = fresh && journal.isUnwritten() && { unjournaled: true };
-  return { journaled, spent, saved, ...unjournaled, ...journal.logs() };
+  return { ...farOf({ journaled, again }), spent, saved, ...unjournaled, ...journal.logs() };
 }
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {

@@ -1,4 +1,5 @@
 import type { Dispatched, Millis, Running, SettledAs, State, Task } from "./document.ts";
+import { progressOf } from "./endings.ts";
 import { isSettled } from "./settled.ts";
 
 export interface Arrival {
@@ -49,8 +50,8 @@ export function decide<S extends Seen>(
   limits: {
     now: Millis;
     crashLimit: number;
-    /** Entries in its journal now, once somebody looked. */
-    journaled?: number;
+    /** How far its journal has come by now, once somebody looked. */
+    progress?: number;
   },
 ): Decision<S> {
   if (!seen) return arrival.dispatch > 0 ? { kind: "missing" } : { kind: "create" };
@@ -68,7 +69,7 @@ export function decide<S extends Seen>(
     case "running":
       // Only the carrier's redelivery says that the holder fell silent; another message says nothing of it.
       if (!isCarrier(task, arrival)) return { kind: "surplus", seen, outcome: "duplicate" };
-      if (task.silentStarts >= limits.crashLimit && !((limits.journaled ?? 0) > task.journaled))
+      if (task.silentStarts >= limits.crashLimit && !((limits.progress ?? 0) > progressOf(task)))
         return { kind: "crashLoop", seen: { ...seen, task }, starts: task.silentStarts };
       return { kind: "takeover", seen: { ...seen, task } };
     // In every other state there is nothing for a message to run.

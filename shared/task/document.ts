@@ -134,8 +134,9 @@ export interface Common {
   readonly silentStarts: number;
   /** Grows when the task is redriven from scratch: a journal of an older one is as good as none. */
   readonly epoch: number;
-  /** Entries in its journal, by the last word of a holder, or when a takeover found it grown. A holder that died may have written more. */
+  /** Entries in its journal, and how many of them are no progress, by the last word of a holder, or when a takeover found it grown. A holder that died may have written more. */
   readonly journaled: number;
+  readonly again?: number;
   /** The last holder let go, and knew that there is no journal: nobody has to look for one. */
   readonly unjournaled?: boolean;
   /** What its newest redrive wants forgotten. The next holder writes it into the journal; it stays until the next redrive. */

@@ -1,4 +1,4 @@
-import type { Reached } from "../journal/entries.ts";
+import { farOf, type Reached } from "../journal/entries.ts";
 import {
   common,
   type Reason,
@@ -37,9 +37,15 @@ export function ended(
   };
 }
 
+/** What tells slow progress from a crash loop: entries that say something new. */
+export function progressOf({ journaled, again = 0 }: Pick<Reached, "journaled" | "again">): number {
+  return journaled - again;
+}
+
 /** What its journal has come to, by whoever looked; a document never says less than before. */
-export function furthest({ journaled, spent, saved }: Task, reached: Reached | undefined): Reached {
-  const own = { journaled, spent, saved };
+export function furthest(task: Task, reached: Reached | undefined): Reached {
+  const { journaled, spent, saved } = task;
+  const own = { ...farOf(task), spent, saved };
   return reached && reached.journaled >= journaled && reached.spent.turns >= spent.turns ? reached : own;
 }
 

@@ -123,6 +123,7 @@ const COMMON: Shape<Common> = {
   silentStarts: number,
   epoch: number,
   journaled: number,
+  again: optional(number),
   unjournaled: optional(flag),
   redriven: optional(
     shape({
@@ -193,6 +194,7 @@ const head = shape({
   version: number,
   stamp: text,
   count: number,
+  again: optional(number),
   spent: cost,
   saved: cost,
   forgotten: optional(cost),

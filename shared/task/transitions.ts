@@ -11,7 +11,7 @@ import {
   type TaskFailure,
   type Untold,
 } from "./document.ts";
-import { closed, ended, explained, furthest, handedOff, reasonOf, suspended } from "./endings.ts";
+import { closed, ended, explained, furthest, handedOff, progressOf, reasonOf, suspended } from "./endings.ts";
 import type { Mark, TaskEvent } from "./events.ts";
 import { settle } from "./settled.ts";
 import { successionWait } from "./succession.ts";
@@ -91,6 +91,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       const anew = {
         epoch: base.epoch + 1,
         journaled: 0,
+        again: 0,
         counts: countsWithout(keptCounts(task), base.journaled),
         signals: [],
       };
@@ -125,7 +126,7 @@ function moved(task: Task, event: TaskEvent, mark: Mark): Task | undefined {
       const started = successionWait(task, mark) === 0;
       const reached = furthest(task, event.reached);
       // Silent starts that made progress are no crash loop.
-      const silentStarts = reached.journaled > base.journaled ? 0 : base.silentStarts;
+      const silentStarts = progressOf(reached) > progressOf(base) ? 0 : base.silentStarts;
       const { stopped, unjournaled, ...kept } = base;
       const isNone = unjournaled && base.journaled === 0;
       const isKnown = base.fence === 0 || (event.type === "claim" && base.released && isNone);

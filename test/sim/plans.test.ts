@@ -191,3 +191,23 @@ describe("a function's invocations are too short", () => {
     expect(said(played, /^task t1: complete by/)).toBe(1);
   });
 });
+
+test("an effect that is begun again each time does not hide that its process dies each time", async () => {
+  const program: Program = [
+    {
+      do: "parallel",
+      how: "settled",
+      branches: [
+        [
+          { do: "work", name: "w", ms: 20 },
+          { do: "crash", name: "c", times: 1_000 },
+        ],
+        [{ do: "effect", name: "e", ms: 4_000, verify: false, honoursKey: true, throws: "never" }],
+      ],
+    },
+  ];
+  const played = await play(quiet(program), globals, true);
+  expect(played.broken).toBeUndefined();
+  expect(said(played, /^task t1: exhaust/)).toBe(1);
+  expect(said(played, /^task t1: execution \d+ begins/)).toBeLessThan(20);
+});
