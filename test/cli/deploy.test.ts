@@ -24,6 +24,10 @@ function loggedOut(): void {
 }
 
 describe.each(TARGETS)("--dry-run from a clean clone with no accounts: %s", (target) => {
+  beforeEach(() => {
+    stage[Symbol.dispose]();
+    stage = deployStage("pawl");
+  });
   test.each(["echo", "api", "dispatch", "reconcile"])("%s", (name) => {
     // Once for each platform the real program says that nobody is logged in; it takes its time to start.
     if (name !== "echo") loggedOut();

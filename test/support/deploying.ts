@@ -21,7 +21,8 @@ export interface DeployStage extends Disposable {
   ): { readonly code: number | null; readonly out: string; readonly err: string };
 }
 
-export function deployStage(): DeployStage {
+/** `bundler`: whole bundles are built only where somebody looks at them. */
+export function deployStage(bundler: "pawl" | "lightPawl" = "lightPawl"): DeployStage {
   const folder = mkdtempSync(join(tmpdir(), "pawl-deploy-test-"));
   mkdirSync(join(folder, "bin"));
   const read = (file: string) => readFileSync(join(folder, file), "utf8");
@@ -38,7 +39,7 @@ export function deployStage(): DeployStage {
     deploy: (args, env = {}, cwd = folder) => {
       const PATH = [join(folder, "bin"), "/usr/bin", "/bin"].join(delimiter);
       const own = { PATH, HOME: folder, ...ofThisRun(), CI: "true", ...env };
-      const { pawl } = inject("programs");
+      const pawl = inject("programs")[bundler];
       const result: SpawnSyncReturns<string> = spawnSync(process.execPath, [pawl, "deploy", ...args], {
         cwd,
         env: own,
