@@ -4,7 +4,7 @@ import { cancel, redrive, resolve } from "../../shared/dispatch/operate.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
 import { hearWords } from "../support/servers/acks.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -21,7 +21,7 @@ async function over(b: Bench, id = "t") {
   return b.task(id);
 }
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "what is queued is cancelled at once, and its message leaves the queue unrun",
     async () => {

@@ -5,7 +5,7 @@ import { submit } from "../../shared/dispatch/submit.ts";
 import { encodeEnvelope } from "../../shared/task/envelope.ts";
 import { hashInput } from "../../shared/values/json.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 
 /** Counts its own executions: an account that no document has a part in. */
 function countingAgent() {
@@ -35,7 +35,7 @@ async function sameMessage(b: Bench, id: string, msgId = `submit:${id}`) {
 const WINDOW = 3_000;
 const windowPassed = () => new Promise((resolve) => setTimeout(resolve, WINDOW + 50));
 
-describe.each(stores)("$kind: the same message published again", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind: the same message published again", ({ kind, here }) => {
   test.skipIf(!here)("is executed once, and the layer that stopped it is known", async () => {
     await using nats = await testNats();
     const { runs, agent } = countingAgent();

@@ -4,7 +4,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { later } from "../support/time/clocks.ts";
 
 let nats: LocalNats;
@@ -23,7 +23,7 @@ async function lose(b: Bench, id: string): Promise<number> {
 }
 const events = async (b: Bench, id: string) => (await b.task(id)).history.map(({ event }) => event);
 
-describe.each(stores)("$kind: a message with its submitter's own Msg-Id", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind: a message with its submitter's own Msg-Id", ({ kind, here }) => {
   test.skipIf(!here)("that is lost inside the window is published anew, under another", async () => {
     await using b = await bench(nats, kind, work);
     await b.submit({}, { id: "t", msgId: MSG_ID });

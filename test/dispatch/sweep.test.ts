@@ -8,7 +8,7 @@ import type { Deps } from "../../shared/ports/deps.ts";
 import { PATIENCE } from "../../shared/retry/patience.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { later } from "../support/time/clocks.ts";
 import { until } from "../support/time/until.ts";
 
@@ -25,7 +25,7 @@ const retriesOnce = defineAgent({
   },
 });
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "a retry whose dispatcher died between its write and its publish is dispatched again",
     async () => {

@@ -11,7 +11,7 @@ import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import type { Untold } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
-import { stores, testNats, wired } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, wired } from "../support/servers/stores.ts";
 import { travel } from "../support/time/clocks.ts";
 
 const SECRET = "a secret of the tests";
@@ -92,7 +92,7 @@ function isSigned({ id, headers, text }: Call, key: string | Buffer): boolean {
 
 const refuse = (status: number) => (response: ServerResponse) => void response.writeHead(status).end("no");
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "what failed, is in doubt or waits is told once each, signed, and nothing else is",
     async () => {

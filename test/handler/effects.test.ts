@@ -5,7 +5,7 @@ import { PawlError } from "../../shared/errors/errors.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, bench } from "../support/bench.ts";
 import { disturbed } from "../support/faults/disturb.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -45,7 +45,7 @@ async function crashing(n: number, effect: Effect<unknown>, limits = {}) {
 }
 const BEFORE_RECEIPT = 2;
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("an effect happens once, under one key, however often its handler starts", async () => {
     const world = receiver();
     const agent = agentOf(

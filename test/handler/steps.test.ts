@@ -8,7 +8,7 @@ import type { Running } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, bench } from "../support/bench.ts";
 import { away, disturbed } from "../support/faults/disturb.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -31,7 +31,7 @@ const holder = (fence: number, fresh = false) =>
     ...free,
   }) as unknown as Running;
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("a step that is stored is not run again, whatever fails after it", async () => {
     const ran: string[] = [];
     const agent = agentOf(

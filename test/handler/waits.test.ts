@@ -7,7 +7,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { travel } from "../support/time/clocks.ts";
 import { until } from "../support/time/until.ts";
 
@@ -27,7 +27,7 @@ async function drainUntil(b: Bench, id: string, state: Task["state"]): Promise<T
 
 const empty = { pending: 0, inFlight: 0 };
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("an approval suspends, frees the lane, and goes on with the answer", async () => {
     const ran: string[] = [];
     const agent = agentOf(async ({ step, approval }) => {

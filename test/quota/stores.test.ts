@@ -4,7 +4,7 @@ import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { accountFill, fullest } from "../../shared/adapters/kv/fill.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { AGENT, agentOf, bench } from "../support/bench.ts";
-import { stores, testNats, wired } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, wired } from "../support/servers/stores.ts";
 import { travel } from "../support/time/clocks.ts";
 
 let nats: LocalNats;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("a quota holds for two instances together, and what is over comes back", async () => {
     const ownerQuota = { tasks: 4, bytes: null };
     await using b = await bench(

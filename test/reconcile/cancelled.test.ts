@@ -5,7 +5,7 @@ import { total } from "../../shared/reconcile/figures/tally.ts";
 import { encodeEnvelope } from "../../shared/task/envelope.ts";
 import { agentOf, type Bench, bench } from "../support/bench.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ async function publishAgain(b: Bench, taskId: string, headers: Record<string, st
   expect(sent).toMatchObject({ kind: "stored" });
 }
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("tasks that were cancelled in their queue are no duplicates in a report", async () => {
     await using b = await bench(
       nats,

@@ -9,7 +9,7 @@ import { lookBack } from "../../shared/reconcile/reconcile.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { later } from "../support/time/clocks.ts";
 import { until } from "../support/time/until.ts";
 
@@ -41,7 +41,7 @@ async function textNames({ nc, settings }: Wired): Promise<string[]> {
     .sort();
 }
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "a runner that stays removes what has expired, and reconciliation stays right",
     async () => {

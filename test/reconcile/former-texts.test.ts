@@ -13,7 +13,7 @@ import { writers } from "../../shared/reconcile/page/writers.ts";
 import { reconcile } from "../../shared/reconcile/reconcile.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ function asFormerly({ deps }: Bench): Bench["deps"] {
 
 const formerText = ({ deps }: Bench, name: string) => deps.store.getPart("__reports__", name);
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "reports of an earlier version are read, added to, and removed when replaced",
     async () => {

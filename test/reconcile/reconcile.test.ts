@@ -5,7 +5,7 @@ import { readReport } from "../../shared/reconcile/books/reports.ts";
 import { total } from "../../shared/reconcile/figures/tally.ts";
 import { bench } from "../support/bench.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -24,7 +24,7 @@ const agent = defineAgent({
   },
 });
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "every sequence of ordinary work is explained, and the next week begins there",
     async () => {

@@ -7,7 +7,7 @@ import { checkInput } from "../../shared/task/envelope.ts";
 import { subjectPrefix } from "../../shared/task/names.ts";
 import { sha256 } from "../../shared/values/json.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { stores, testNats, wired } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, wired } from "../support/servers/stores.ts";
 
 const runs: string[] = [];
 const agent = defineAgent({ run: ({ id }) => void runs.push(id) });
@@ -104,7 +104,7 @@ const strayId = async (b: Bench, seq: number) => {
   return `stray-${sha256(`${streamName(b.queue)}:${seq}`).slice(0, 32)}`;
 };
 
-describe.each(stores)("$kind: poison", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind: poison", ({ kind, here }) => {
   test.skipIf(!here)("becomes a failed document with its bytes, and leaves the queue", async () => {
     await using b = await bench(nats, kind, agent);
     const ids = new Map<string, (typeof poison)[number]>();

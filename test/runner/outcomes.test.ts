@@ -6,7 +6,7 @@ import type { Settlement } from "../../shared/task/document.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
 import { next } from "../support/servers/bus.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -24,7 +24,7 @@ async function drainUntilFinal(b: Bench, id: string) {
   return b.task(id);
 }
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   describe.skipIf(!here)("what the handler does, and what becomes of the task", () => {
     test("throws, then returns: scheduled in between, settled twice, one failure counted", async () => {
       await using b = await bench(

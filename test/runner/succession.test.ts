@@ -11,7 +11,7 @@ import { successionWait } from "../../shared/task/succession.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { dead, dieAfter } from "../support/faults/death.ts";
-import { stores, testNats } from "../support/servers/stores.ts";
+import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -28,7 +28,7 @@ const isCompleted = (b: Bench) => async () => {
   return (await b.task("t")).state === "completed";
 };
 
-describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))(
+describe.each(oneOfEach)(
   "$kind: a step that was stored by a holder that died is not run again",
   ({ kind, here }) => {
     /** Its first holder stores a step and dies: the document still says that nothing is journaled. */

@@ -9,7 +9,7 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, agentOf, type Bench, bench } from "../support/bench.ts";
 import { dieAfter } from "../support/faults/death.ts";
-import { stores, testNats, wired } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, wired } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -66,7 +66,7 @@ async function slowHolder(b: Bench, posts: string[], isListed = true) {
   };
 }
 
-describe.each(stores.filter(({ kind }) => kind !== "firestore-rest"))("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)(
     "an effect that a holder had announced and not begun runs without a person",
     async () => {

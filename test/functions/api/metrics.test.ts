@@ -23,7 +23,7 @@ import { webStage } from "../../support/http/web.ts";
 import { calm } from "../../support/observer.ts";
 import { next } from "../../support/servers/bus.ts";
 import { bundle, deploy, post, varsOf } from "../../support/servers/platforms.ts";
-import { stores, testNats, wired, world } from "../../support/servers/stores.ts";
+import { oneOfEach, testNats, wired, world } from "../../support/servers/stores.ts";
 import { until } from "../../support/time/until.ts";
 
 let nats: LocalNats;
@@ -184,7 +184,7 @@ test("a token for other agents sees nothing of this one's queues and counts", as
   expect(samples(limited.text).get('pawl_queue_pending{agent="other"}')).toBe(0);
 });
 
-describe.each(stores)("$kind", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind", ({ kind, here }) => {
   test.skipIf(!here)("fifty processes that end at the same moment lose no count", async () => {
     await using deps = await wired(calm(world(nats, kind)).config);
     const meters = Array.from({ length: 50 }, () => storeMeter(deps.store, deps.log));

@@ -19,6 +19,12 @@ export const hasEmulator = emulatorHost !== "";
 /** All stores, each with whether it can run here: `describe.skipIf(!store.here)`. */
 export const stores = STORES.map((kind) => ({ kind, here: kind === "nats-kv" || hasEmulator }));
 
+/**
+ * One for each server. Two clients of Firestore differ in nothing that a journey sees: the contract suites run on both, and so
+ * do a task's path, the API, the functions, and those that kill and freeze.
+ */
+export const oneOfEach = stores.filter(({ kind }) => kind !== "firestore-rest");
+
 /** The same store as `nats-kv`, with a bucket for each agent. */
 const SEPARATE = "nats-kv, separate";
 
