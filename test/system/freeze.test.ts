@@ -12,7 +12,7 @@ import {
   pawl,
   recordFile,
 } from "../support/servers/runners.ts";
-import { stores, testNats, world } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -23,7 +23,7 @@ afterAll(() => nats.stop());
 
 const ACK_WAIT = 6_000;
 
-describe.each(stores)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind: SIGSTOP for longer than ack_wait, then SIGCONT", ({ kind, here }) => {
   // All they do is wait for leases: together they wait once.
   test.skipIf(!here).concurrent.each([
     { name: "in the handler, woken while the second runs", at: "handler", wake: "running" },

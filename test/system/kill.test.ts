@@ -10,7 +10,7 @@ import {
   pawl,
   recordFile,
 } from "../support/servers/runners.ts";
-import { stores, testNats, world } from "../support/servers/stores.ts";
+import { oneOfEach, testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 
 /**
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
-describe.each(stores)("$kind: SIGKILL", ({ kind, here }) => {
+describe.each(oneOfEach)("$kind: SIGKILL", ({ kind, here }) => {
   // All they do is wait for leases: together they wait once.
   test.skipIf(!here).concurrent.each(boundaries)(
     "at $at",

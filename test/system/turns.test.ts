@@ -16,7 +16,7 @@ import { allCompleted, until } from "../support/time/until.ts";
 
 const TURNS = 12;
 const POSTS = 6;
-const KILLS = 40;
+const KILLS = 20;
 /** A runner's name ends in its process's number. */
 const pidOf = (runner: string) => runner.split("-").at(-1) ?? "";
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -134,7 +134,7 @@ async function killed({ nats, model, receiver }: Outside, letter: string, times:
   return sum;
 }
 
-test("12 turns and 6 effects, killed at 40 points: no stored turn is asked for again, no key posted twice", async () => {
+test("12 turns and 6 effects, killed at 20 points: no stored turn is asked for again, no key posted twice", async () => {
   await using nats = await testNats();
   await using model = await startModel(script);
   await using receiver = await startBoard();

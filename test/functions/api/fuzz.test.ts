@@ -101,7 +101,7 @@ async function answered(s: Stage, token: string, { path, asked }: Wild): Promise
 const kinds = stores.filter(({ kind }) => kind !== "firestore");
 
 describe.each(kinds)("$kind", ({ kind, here }) => {
-  const numRuns = kind === "nats-kv" ? 1_500 : 500;
+  const numRuns = kind === "nats-kv" ? 800 : 300;
 
   test.skipIf(!here)("no request whatever makes it fail, or shows one owner what is another's", async () => {
     await using s = await stage(kind);
