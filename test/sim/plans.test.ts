@@ -211,3 +211,28 @@ test("an effect that is begun again each time does not hide that its process die
   expect(said(played, /^task t1: exhaust/)).toBe(1);
   expect(said(played, /^task t1: execution \d+ begins/)).toBeLessThan(20);
 });
+
+test("a redrive may forget a wait before an effect that an earlier redrive has kept: nobody has gone on from it", async () => {
+  const program: Program = [
+    { do: "work", name: "w", ms: 26_000 },
+    { do: "approval", name: "a", catches: false },
+    { do: "effect", name: "e", ms: 4_000, verify: true, honoursKey: false, throws: "retry" },
+  ];
+  const { agents, ...rest } = quiet(program, { calmAt: 60_000 });
+  const operations = [
+    { at: 4_461, task: "t1", do: "submit" },
+    { at: 83_049, task: "t1", do: "reject", name: "a" },
+  ] as const;
+  const redrives = [
+    { after: 4_119, do: "redrive from", place: 0.4 },
+    { after: 2_216, do: "redrive" },
+  ] as const;
+  const main = { ...agents.main, attempts: 1 };
+  const played = await play(
+    { ...rest, agents: { ...agents, main }, operations, redrives, isReconciled: false },
+    globals,
+    true,
+  );
+  expect(played.broken).toBeUndefined();
+  expect(said(played, /^task t1: redrive by/)).toBe(2);
+});

@@ -54,6 +54,7 @@ function wronglyAsked(entries: Head["recent"], at: number): string | undefined {
   const receipt = entries.findLast((one) => one.kind === "receipt" && one.key === key);
   const value = JSON.stringify(receipt?.kind === "receipt" ? receipt.value : undefined);
   if (!/"timedOut":true|"approved":false|"code":/.test(value)) return `${key} succeeded, and is forgotten`;
-  const later = entries.find((one) => "alone" in one && one.alone && one.at > begun.at);
+  // What was done before it began is not what came of it: an effect that an earlier redrive has kept.
+  const later = entries.slice(at).find((one) => "alone" in one && one.alone && one.at > begun.at);
   return later && `${key} is forgotten, and the handler had gone on with ${later.key}`;
 }
