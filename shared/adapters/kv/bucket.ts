@@ -46,6 +46,8 @@ export interface Bucket {
   info(what: string): Promise<StreamInfo>;
   /** The revision of the last value of these keys, or of the marker that one was deleted, by the leader; 0 without any. */
   lastOf(what: string, filter: string): Promise<number>;
+  /** Whether something of these keys was written up to there, or deleted, by the leader. */
+  hasUpTo(what: string, filter: string, revision: number): Promise<boolean>;
   /** When the first value of that revision or a later one was written, by the server's clock. */
   writtenFrom(what: string, revision: number): Promise<number | undefined>;
 }

@@ -4,8 +4,8 @@ import { type Bucket, headKey, leaseKey, partKey, taskKey } from "./bucket.ts";
 import type { Scanned } from "./scan.ts";
 
 const WHAT = "Removing expired tasks";
-/** Everything that belongs to a task. */
-const OWNED = ["task.*", "journal.*", "part.*.*", "lease.*", "due.*.*.*"];
+/** What keys begin with that belong to a task. */
+const OWNED = new Set(["task", "journal", "part", "lease", "due"]);
 const WALK = "expiry";
 const ANEW = 86_400_000;
 /** Keys that are looked at together, and in one call. */
@@ -84,9 +84,10 @@ async function oldFrom(
   oldest: number,
 ): Promise<{ batch: Scanned[]; young?: number }> {
   const batch: Scanned[] = [];
-  for await (const one of bucket.scan(WHAT, OWNED, { from, keysOnly: true, limit: BATCH })) {
+  for await (const one of bucket.scan(WHAT, [], { from, keysOnly: true })) {
     if (one.writtenAt > oldest) return { batch, young: one.revision };
-    batch.push(one);
+    if (OWNED.has(one.key.split(".", 1)[0] as string)) batch.push(one);
+    if (batch.length === BATCH) break;
   }
   return { batch };
 }
@@ -120,11 +121,10 @@ async function remove(
   const isLeft = ({ key }: Scanned) =>
     gone.has(ownerOf(key)) && !(key.startsWith("task.") && documents.has(ownerOf(key)));
   const left = new Set(old.filter(isLeft).map(({ key }) => groupOf(key)));
-  const ids = [...gone];
-  for (let i = 0; i < ids.length; i += AT_ONCE) {
-    const keys = ids.slice(i, i + AT_ONCE).flatMap((id) => [headKey(id), leaseKey(id), partKey(id, "*")]);
-    for await (const { key } of bucket.scan(WHAT, keys, { to: upTo, keysOnly: true })) left.add(groupOf(key));
-  }
+  const owned = [...gone].flatMap((id) => [headKey(id), leaseKey(id), partKey(id, "*")]);
+  await inParallel(owned, async (filter) => {
+    if (await bucket.hasUpTo(WHAT, filter, upTo)) left.add(filter);
+  });
   await inParallel([...left], (filter) => bucket.purge(WHAT, filter, upTo));
   return { removed: gone.size, upTo };
 }

@@ -20,7 +20,7 @@ import { accountFill, fullest } from "./fill.ts";
 import { leaseRegister, type Values } from "./lease.ts";
 import { listed, newestOf, readPlace } from "./list.ts";
 import { openBucket, optionsOf } from "./make.ts";
-import { pick, type ScanRange, scan } from "./scan.ts";
+import { pick, type ScanRange, scan, scanned } from "./scan.ts";
 import { walking } from "./walk.ts";
 
 const WRONG_REVISION = new Set([10071, 10164]);
@@ -92,6 +92,16 @@ export async function natsKv(
       }
     });
 
+  // The server knows it; the client's type leaves it out.
+  const firstFrom = (what: string, seq: number, next_by_subj: string) =>
+    message(what, { seq, next_by_subj } as { seq: number });
+
+  const prefix = `$KV.${name}.`;
+  const last = async (what: string, key: string) => {
+    const found = await message(what, { last_by_subj: prefix + key });
+    return found && scanned(found, prefix);
+  };
+
   const kv: Bucket = {
     kv: bucket,
     ask,
@@ -102,22 +112,23 @@ export async function natsKv(
       : {
           scan: (what: string, filters: readonly string[], range?: ScanRange) =>
             scan({ js, bucket: name, ask: (work) => ask(what, work) }, filters, range),
-          pick: (what: string, keys: readonly string[]) =>
-            pick({ js, bucket: name, ask: (work) => ask(what, work) }, keys),
         }),
+    pick: (what, keys) => pick((key) => last(what, key), keys),
     purge: async (what, filter, upTo) => {
       // What leads nowhere is removed by those who may.
       if (isConfined) return 0;
       const seq = upTo === undefined ? {} : { seq: upTo + 1 };
-      const purge = () => jsm.streams.purge(`KV_${name}`, { filter: `$KV.${name}.${filter}`, ...seq });
+      const purge = () => jsm.streams.purge(`KV_${name}`, { filter: prefix + filter, ...seq });
       return (await ask(what, purge)).purged;
     },
     info: (what) => ask(what, () => jsm.streams.info(`KV_${name}`)),
-    lastOf: async (what, filter) =>
-      (await message(what, { last_by_subj: `$KV.${name}.${filter}` }))?.seq ?? 0,
+    lastOf: async (what, filter) => (await last(what, filter))?.revision ?? 0,
+    hasUpTo: async (what, filter, revision) => {
+      const first = await firstFrom(what, 1, prefix + filter);
+      return first !== undefined && first.seq <= revision;
+    },
     writtenFrom: async (what, seq) => {
-      // The server knows it; the client's type leaves it out.
-      const first = await message(what, { seq, next_by_subj: ">" } as { seq: number });
+      const first = await firstFrom(what, seq, ">");
       return first && Date.parse(first.timestamp);
     },
   };
@@ -138,7 +149,7 @@ export async function natsKv(
   return {
     name: `NATS KV ${name}`,
     ...(isConfined && { isPart: true }),
-    // Each list makes the server count the whole bucket: few large pages are better than many small ones.
+    // Each page takes several round trips before its first document: few large pages are better than many small ones.
     pageSize: 5_000,
     get: async (id) => {
       const found = await textOf(id);

@@ -1,4 +1,4 @@
-import { type ConsumerInfo, DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
+import { type ConsumerInfo, DeliverPolicy, type JetStreamClient, type StoredMsg } from "@nats-io/jetstream";
 
 /** One value of a bucket, as its stream has it. */
 export interface Scanned {
@@ -22,6 +22,8 @@ export interface ScanRange {
   readonly markers?: boolean;
   /** So many are wanted at most. */
   readonly limit?: number;
+  /** So many may be held at once: as many as fit, where nobody has said. */
+  readonly atOnce?: number;
 }
 
 /** How a bucket is read in bulk. */
@@ -31,6 +33,9 @@ export interface Reading {
   ask<T>(work: () => Promise<T>): Promise<T>;
 }
 
+/** The newest value of a key, by the leader. */
+export type Get = (key: string) => Promise<Scanned | undefined>;
+
 /** Read at once: few at first, and as many as this much text allows when it is known how long they are. */
 const FIRST = 16;
 const MOST = 5_000;
@@ -39,8 +44,11 @@ const MOST_BYTES = 16_000_000;
 const OVERHEAD = 1_000;
 /** So often nothing may come of what the server says is there: it may have been written anew, further on. */
 const SILENT = 3;
-/** So many keys are asked for at once: the server compares each with each when it is asked. */
+/** So many keys are asked for at once. */
 const MOST_KEYS = 128;
+
+/** How long a value is that is left out. */
+const SIZE = "Nats-Msg-Size";
 
 const fitting = (count: number, bytes: number, most: number) =>
   Math.max(1, Math.min(most, Math.floor((MOST_BYTES * count) / (bytes + OVERHEAD * count))));
@@ -48,6 +56,9 @@ const fitting = (count: number, bytes: number, most: number) =>
 /**
  * Reads the values of a bucket that keeps one per key, in the order of their last writes: many in one go, where a get
  * for each would take a round trip. Keys that are gone are left out.
+ *
+ * Without filters all keys are read. Told one, the server counts all keys of the bucket that it lets through, however few are
+ * read: whoever wants a few of many reads all that lies between them.
  */
 export async function* scan(
   reading: Reading,
@@ -56,8 +67,11 @@ export async function* scan(
 ): AsyncGenerator<Scanned> {
   const { from: first = 1, to = Number.MAX_SAFE_INTEGER } = range;
   let left = range.limit ?? Number.MAX_SAFE_INTEGER;
-  for (let from = Math.max(1, first), size = range.keysOnly ? MOST : FIRST, silent = 0; from <= to; ) {
-    const most = Math.min(size, left);
+  for (
+    let from = Math.max(1, first), size = range.atOnce ?? (range.keysOnly ? MOST : FIRST), silent = 0;
+    from <= to;
+  ) {
+    const most = Math.min(size, left, to - from + 1);
     const { found, next, count, bytes } = await reading.ask(() => page(reading, filters, range, from, most));
     yield* found;
     left -= found.length;
@@ -70,6 +84,19 @@ export async function* scan(
   }
 }
 
+/** A message that was asked for by itself: its reader's clock stands for the server's. */
+export function scanned({ seq, subject, header, data, timestamp }: StoredMsg, prefix: string): Scanned {
+  return {
+    key: subject.slice(prefix.length),
+    revision: seq,
+    writtenAt: Date.parse(timestamp),
+    readAt: Date.now(),
+    bytes: data.length,
+    isMarker: header?.has("KV-Operation") ?? false,
+    text: () => new TextDecoder().decode(data),
+  };
+}
+
 export interface Picked {
   /** The keys that were asked for. */
   readonly keys: readonly string[];
@@ -77,12 +104,15 @@ export interface Picked {
   readonly found: ReadonlyMap<string, Scanned>;
 }
 
-/** Reads the values of these keys, each named once, in pieces of what may be held at once. */
-export async function* pick(reading: Reading, keys: readonly string[]): AsyncGenerator<Picked> {
+/**
+ * Reads the values of these keys, each named once, in pieces of what may be held at once. Each by a request of its own: of a
+ * consumer with so many filters the server compares all keys of the bucket with all of them.
+ */
+export async function* pick(get: Get, keys: readonly string[]): AsyncGenerator<Picked> {
   for (let from = 0, size = FIRST; from < keys.length; ) {
     const piece = keys.slice(from, from + size);
-    const found = new Map<string, Scanned>();
-    for await (const one of scan(reading, piece)) found.set(one.key, one);
+    const there = await Promise.all(piece.map(get));
+    const found = new Map(there.flatMap((one) => (one && !one.isMarker ? [[one.key, one]] : [])));
     yield { keys: piece, found };
     const bytes = [...found.values()].reduce((sum, one) => sum + one.bytes, 0);
     from += piece.length;
@@ -107,7 +137,7 @@ async function page(
 ): Promise<Page> {
   const prefix = `$KV.${bucket}.`;
   const consumer = await js.consumers.get(`KV_${bucket}`, {
-    filter_subjects: filters.map((filter) => prefix + filter),
+    ...(filters.length > 0 && { filter_subjects: filters.map((filter) => prefix + filter) }),
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: from,
     headers_only: keysOnly,
@@ -134,7 +164,7 @@ async function page(
         revision: message.seq,
         writtenAt: message.info.timestampNanos / 1_000_000,
         readAt,
-        bytes: message.data.length,
+        bytes: keysOnly ? Number(message.headers?.get(SIZE)) : message.data.length,
         isMarker,
         text: () => message.string(),
       });

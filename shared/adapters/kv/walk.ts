@@ -1,28 +1,18 @@
 import type { MsgRequest, StoredMsg } from "@nats-io/jetstream";
 import type { Bucket } from "./bucket.ts";
-import type { Scanned } from "./scan.ts";
+import { scanned } from "./scan.ts";
 
 type Ask = (what: string, query: MsgRequest) => Promise<StoredMsg | undefined>;
 
 /** Nobody waits for more: what is behind them is looked at by those who may read in bulk. */
 const MOST = 1_000;
-const AT_ONCE = 16;
 
 /**
  * Reads one message at a time, of the leader, where no consumer may be made: whoever may make one chooses where its
  * messages go, and so has the server write wherever it likes.
  */
-export function walking(ask: Ask, bucket: string): Pick<Bucket, "scan" | "pick"> {
+export function walking(ask: Ask, bucket: string): Pick<Bucket, "scan"> {
   const prefix = `$KV.${bucket}.`;
-  const scanned = ({ seq, subject, header, data, timestamp }: StoredMsg): Scanned => ({
-    key: subject.slice(prefix.length),
-    revision: seq,
-    writtenAt: Date.parse(timestamp),
-    readAt: Date.now(),
-    bytes: data.length,
-    isMarker: header?.has("KV-Operation") ?? false,
-    text: () => new TextDecoder().decode(data),
-  });
   const walk = async function* (
     what: string,
     filter: string,
@@ -35,24 +25,13 @@ export function walking(ask: Ask, bucket: string): Pick<Bucket, "scan" | "pick">
       const message = await ask(what, query);
       if (!message || message.seq > to) return;
       seq = message.seq + 1;
-      const one = scanned(message);
+      const one = scanned(message, prefix);
       if (!one.isMarker || markers) yield one;
     }
   };
   return {
     scan: async function* (what, filters, range = {}) {
-      for (const filter of filters) yield* walk(what, filter, range);
-    },
-    pick: async function* (what, keys) {
-      for (let i = 0; i < keys.length; i += AT_ONCE) {
-        const piece = keys.slice(i, i + AT_ONCE);
-        const messages = await Promise.all(piece.map((key) => ask(what, { last_by_subj: prefix + key })));
-        const all = messages.flatMap((message) => (message ? [scanned(message)] : []));
-        yield {
-          keys: piece,
-          found: new Map(all.filter((one) => !one.isMarker).map((one) => [one.key, one])),
-        };
-      }
+      for (const filter of filters.length > 0 ? filters : [">"]) yield* walk(what, filter, range);
     },
   };
 }

@@ -1,15 +1,15 @@
 import { Kvm } from "@nats-io/kv";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LocalNats } from "../../infra/local/nats-server.ts";
-import { natsKv } from "../../shared/adapters/kv/nats-kv.ts";
-import { dispatchDue } from "../../shared/dispatch/sweep.ts";
-import type { TaskStore } from "../../shared/ports/store.ts";
-import { scheduled, submitted } from "../../shared/task/create.ts";
-import type { Task } from "../../shared/task/document.ts";
-import { apply } from "../../shared/task/transitions.ts";
-import { hooked } from "../support/faults/hooked.ts";
-import { testNats, wired, world } from "../support/servers/stores.ts";
-import { later } from "../support/time/clocks.ts";
+import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import { natsKv } from "../../../shared/adapters/kv/nats-kv.ts";
+import { dispatchDue } from "../../../shared/dispatch/sweep.ts";
+import type { TaskStore } from "../../../shared/ports/store.ts";
+import { scheduled, submitted } from "../../../shared/task/create.ts";
+import type { Task } from "../../../shared/task/document.ts";
+import { apply } from "../../../shared/task/transitions.ts";
+import { hooked } from "../../support/faults/hooked.ts";
+import { testNats, wired, world } from "../../support/servers/stores.ts";
+import { later } from "../../support/time/clocks.ts";
 
 const AGENT = "a";
 /** Long enough for an entry that leads nowhere to be removed. */
@@ -64,7 +64,7 @@ const orphans = async (store: TaskStore) =>
     .map(({ task }) => task.id)
     .sort();
 
-test("what 2,000 finished tasks leave in the index is removed by few requests, and what is still due is found", async () => {
+test("what 2,000 finished tasks leave in the index is removed by few requests beside a read of each document, and what is still due is found", async () => {
   const live = ["t0", "t1999", "t700"];
   const tasks = Array.from({ length: 2_000 }, (_, i) => dispatched(`t${i}`));
   const b = await filled(tasks.map((task) => (live.includes(task.id) ? task : completed(task))));
@@ -73,7 +73,7 @@ test("what 2,000 finished tasks leave in the index is removed by few requests, a
   const before = deps.nc.stats().outMsgs;
   // Their messages are gone: they get new ones.
   expect(await dispatchDue(later(deps, LATER), AGENT)).toBe(3);
-  expect(deps.nc.stats().outMsgs - before).toBeLessThan(250);
+  expect(deps.nc.stats().outMsgs - before).toBeLessThan(tasks.length + 100);
   expect(await b.entries()).toEqual(live);
   expect(await orphans(deps.store)).toEqual(live);
 });

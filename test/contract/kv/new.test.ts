@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import type { Bucket } from "../../shared/adapters/kv/bucket.ts";
-import { dueIndex } from "../../shared/adapters/kv/due.ts";
-import type { Values } from "../../shared/adapters/kv/lease.ts";
-import { PawlError } from "../../shared/errors/errors.ts";
-import type { Deps } from "../../shared/ports/deps.ts";
-import type { WriteResult } from "../../shared/ports/store.ts";
-import { create } from "../../shared/retry/guarded-write.ts";
-import { scheduled } from "../../shared/task/create.ts";
+import type { Bucket } from "../../../shared/adapters/kv/bucket.ts";
+import { dueIndex } from "../../../shared/adapters/kv/due.ts";
+import type { Values } from "../../../shared/adapters/kv/lease.ts";
+import { PawlError } from "../../../shared/errors/errors.ts";
+import type { Deps } from "../../../shared/ports/deps.ts";
+import type { WriteResult } from "../../../shared/ports/store.ts";
+import { create } from "../../../shared/retry/guarded-write.ts";
+import { scheduled } from "../../../shared/task/create.ts";
 
 const now = 1_000_000;
 const envelope = { id: "t", agent: "a", lane: 0, input: {}, inputHash: "h", at: now, stamp: "s", by: "test" };
