@@ -1,8 +1,7 @@
 import agent, { name } from "pawl:agent";
 import { agents } from "pawl:agents";
 import { familyOf } from "../shared/definition.ts";
-import { dispatchDue } from "../shared/dispatch/sweep.ts";
-import { serve } from "../shared/runner/serve.ts";
+import { runWoken } from "../shared/runner/woken.ts";
 import { lanesOf } from "./wiring/lanes.ts";
 import { modelOf } from "./wiring/model.ts";
 import type { Job } from "./wiring/run.ts";
@@ -16,9 +15,7 @@ export const job: Job = {
   run: async (wired, stop, config) => {
     checkSecrets(name, agent.secrets, process.env);
     const deps = { ...wired, ...modelOf(config), lanesOf };
-    // Throws where the store is away: nothing is taken that could not be claimed.
-    const dispatched = await dispatchDue(deps, name, stop, agent.limits);
-    const handled = await serve(deps, { name, agent, mode: "idle", stop });
+    const { dispatched, handled } = await runWoken(deps, { name, agent, stop });
     return { agent: name, ended: stop.aborted ? "out of time" : "idle", dispatched, handled };
   },
 };

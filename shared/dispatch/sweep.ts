@@ -18,6 +18,8 @@ import { inspectCalmly, isStranded } from "./queues.ts";
 /** A sweep tries once: the next one comes in a minute, and a queue that is missing must not hold up the others. */
 const ONCE: Patience = { ms: 0, retryIn: 60_000 };
 const PAGE = 100;
+/** The first page of all states at once: there is seldom more, and together they are to be held by a Worker. */
+const FIRST_PAGE = 10;
 /** What is left is the next sweep's: an invocation has an end. */
 const MOST_A_SWEEP = 5_000;
 const AT_ONCE = 8;
@@ -94,12 +96,20 @@ export async function dispatchDue(
     (task.state !== "dispatched" && task.state !== "running") || (await isAtFront(task));
   let looked = 0;
   let changed = 0;
-  for (const [state, until, work] of works) {
-    if (!deps.notify && (state === "in_doubt" || state === "failed")) continue;
+  const wanted = works.filter(
+    ([state]) => deps.notify !== undefined || (state !== "in_doubt" && state !== "failed"),
+  );
+  const firsts = wanted.map(([state, until]) =>
+    deps.store.due(agent, state, { after: 0, until }, FIRST_PAGE),
+  );
+  // Those behind one that fails are not looked at any more.
+  for (const one of firsts) one.catch(() => {});
+  for (const [i, [state, until, work]] of wanted.entries()) {
     // By pages: behind a hundred that only wait in their queue there may be one whose message is lost.
     const seen = new Set<string>();
     for (let after = 0, isLeft = true; isLeft; ) {
-      const page = await deps.store.due(agent, state, { after, until }, PAGE);
+      const first = after === 0 ? firsts[i] : undefined;
+      const page = await (first ?? deps.store.due(agent, state, { after, until }, PAGE));
       isLeft = page.isCut;
       const fresh = page.tasks.filter(({ task }) => !seen.has(task.id));
       for (const { task } of fresh) seen.add(task.id);

@@ -1,6 +1,6 @@
 import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
-import type { Delivery, Pull } from "../ports/bus.ts";
+import type { Delivery, Pull, QueueState } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import { pause, retry } from "../retry/retry.ts";
 import { trouble } from "../retry/trouble.ts";
@@ -25,6 +25,8 @@ export interface Lane {
   readonly agent: Agent;
   readonly mode: PullMode;
   readonly stop: AbortSignal;
+  /** What was in the queue a moment ago, where somebody has looked. */
+  readonly seen?: QueueState | undefined;
 }
 
 /** What a lane tells whoever serves it. */
@@ -36,9 +38,12 @@ export interface Told {
 
 /**
  * One lane, one message at a time. While the last ack is under way the next pull already waits at the server, unless
- * this is about to end: a pull that nobody waits for could take a message along.
+ * this is about to end: a pull that nobody waits for could take a message along. A function looks into its queue when it
+ * has taken all that it saw there.
  */
-export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, told: Told): Promise<void> {
+export async function pullLane(deps: Deps, lane: Lane, told: Told): Promise<void> {
+  const { queue, agent, mode, stop } = lane;
+  let { seen } = lane;
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
   const away = trouble(deps);
@@ -48,7 +53,10 @@ export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, t
   stop.addEventListener("abort", withdraw);
   try {
     for (let failures = 0; !stop.aborted; ) {
-      if (mode !== "forever" && (await isEmpty(deps, queue))) break;
+      if (mode !== "forever") {
+        seen ??= await stateOf(deps, queue);
+        if (seen?.pending === 0 && seen.inFlight === 0) break;
+      }
       waiting ??= pull();
       const pulled = await waiting.delivery.then(
         (delivery) => ({ delivery }),
@@ -59,6 +67,11 @@ export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, t
         },
       );
       waiting = undefined;
+      const { pending = 0 } = seen ?? {};
+      seen =
+        mode === "idle" && pulled?.delivery && pending > 1
+          ? { pending: pending - 1, inFlight: 0 }
+          : undefined;
       if (!pulled) {
         await pause(deps, "pull", ++failures, stop);
         continue;
@@ -79,7 +92,7 @@ export async function pullLane(deps: Deps, { queue, agent, mode, stop }: Lane, t
         break;
       }
       const prefetch = () => {
-        if ((mode === "forever" || mode === "idle") && !stop.aborted) waiting ??= pull();
+        if ((mode === "forever" || seen) && !stop.aborted) waiting ??= pull();
       };
       const handled = await handle(deps, { delivery, queue, agent, stop, prefetch });
       told.handled(handled);
@@ -123,12 +136,12 @@ async function putBack(delivery: Delivery): Promise<void> {
   if (await delivery.current().catch(() => false)) await delivery.nak(0).catch(() => {});
 }
 
-async function isEmpty(deps: Deps, queue: Queue): Promise<boolean> {
+/** Undefined where nobody can tell now. */
+async function stateOf(deps: Deps, queue: Queue): Promise<QueueState | undefined> {
   try {
-    const state = await deps.bus.state(queue);
-    return state.pending === 0 && state.inFlight === 0;
+    return await deps.bus.state(queue);
   } catch (error) {
-    if (isPawlError(error, "bus_unavailable")) return false;
+    if (isPawlError(error, "bus_unavailable")) return undefined;
     throw error;
   }
 }

@@ -1,13 +1,13 @@
 import type { Agent } from "../agent.ts";
-import { ensureQueue, queueOf } from "../dispatch/dispatch.ts";
 import { expireSome, keepExpiring } from "../dispatch/expire.ts";
-import { correctLeft, drainLeft, leftBehind } from "../dispatch/left-queues.ts";
+import { correctLeft, drainLeft } from "../dispatch/left-queues.ts";
 import { dispatchDue, rescue } from "../dispatch/sweep.ts";
 import { messageOf } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Queue } from "../task/names.ts";
 import type { HandledAs } from "./ack.ts";
 import type { Handled } from "./handle.ts";
+import { type Lanes, readyLanes } from "./lanes.ts";
 import { EMPTIED, type PullMode, pullLane } from "./pull.ts";
 
 /** How many messages ended in which way. */
@@ -26,17 +26,17 @@ export interface Served {
   readonly agent: Agent;
   readonly mode: PullMode;
   readonly stop: AbortSignal;
+  /** Its lanes, where somebody has made sure of them. */
+  readonly lanes?: Lanes;
 }
 
 /** All lanes of one agent, and what those that went have left: queues made sure of, tasks dispatched, messages handled. */
-export async function serve(deps: Deps, { name, agent, mode, stop }: Served): Promise<HandledCounts> {
+export async function serve(
+  deps: Deps,
+  { name, agent, mode, stop, ...given }: Served,
+): Promise<HandledCounts> {
   const { lanes } = agent.limits;
-  const queues = Array.from({ length: lanes }, (_, lane) => queueOf(deps, { agent: name, lane }));
-  for (const queue of queues) {
-    // A function is woken every minute, and its deploy has corrected what is there, but for what is unsafe by now.
-    for (const change of await ensureQueue(deps, queue, mode === "idle" ? "create" : "correct"))
-      deps.log("info", "queue.ensured", { change });
-  }
+  const { queues, left, seen } = given.lanes ?? (await readyLanes(deps, name, lanes, mode));
   const tally: HandledCounts = {};
   const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();
@@ -70,9 +70,8 @@ export async function serve(deps: Deps, { name, agent, mode, stop }: Served): Pr
     if (mode !== "idle") await sweep.once(stop);
     if (mode === "drain") await expireSome(deps, stop);
     const all = [...queues];
-    for (const queue of await leftBehind(deps, name, lanes))
-      if (await correctLeft(deps, queue)) all.push(queue);
-    const lane = (queue: Queue) => pullLane(deps, { queue, agent, mode, stop }, told);
+    for (const queue of left) if (await correctLeft(deps, queue)) all.push(queue);
+    const lane = (queue: Queue) => pullLane(deps, { queue, agent, mode, stop, seen: seen.get(queue) }, told);
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.
     const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));

@@ -3,6 +3,7 @@ import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import type { Invocation } from "../../shared/ports/deps.ts";
 import type { Model } from "../../shared/ports/model.ts";
 import { serve } from "../../shared/runner/serve.ts";
+import { runWoken } from "../../shared/runner/woken.ts";
 import { agentOf } from "./handler.ts";
 import type { RunnerPlan } from "./plan/plan.ts";
 import { BEGIN, type Simulation } from "./simulation.ts";
@@ -71,10 +72,8 @@ async function invoke(
   time.at(end + reserve, () => process.die());
   const deps = simulation.depsOf(process, { model: modelFor(simulation, process), invocation });
   const { signal: stop } = process.stop;
-  for (const { name, agent } of agentsOf(simulation, process, runner)) {
-    await dispatchDue(deps, name, stop, agent.limits);
-    await serve(deps, { name, agent, mode: "idle", stop });
-  }
+  for (const { name, agent } of agentsOf(simulation, process, runner))
+    await runWoken(deps, { name, agent, stop });
 }
 
 /** What the function `dispatch` does every minute. */
