@@ -1,3 +1,4 @@
+import { messageOf } from "../../shared/errors/errors.ts";
 import { type Config, configFrom } from "./config.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
@@ -17,10 +18,26 @@ export interface Context {
 export function workerJob(job: Job) {
   const redact = redactorOf(job.secrets ?? [], process.env);
   const log = redacted(logOf(job.name), redact);
-  const work = async (config: Config, limitMs: number): Promise<object> => {
+  /** `after`: is given what is left when its work is done, and nobody has to wait for: counts, wakes, the connection's end. */
+  const work = async (
+    config: Config,
+    limitMs: number,
+    after: (closing: Promise<void>) => void,
+  ): Promise<object> => {
     const { stop, invocation } = timeBudget(config, limitMs, config.timeLimit ?? CRON_LIMIT);
-    await using deps = await wire(config, log, job);
-    return await job.run({ ...deps, invocation, redact }, stop, config);
+    const deps = await wire(config, log, job);
+    try {
+      return await job.run({ ...deps, invocation, redact }, stop, config);
+    } finally {
+      after(close(deps));
+    }
+  };
+  const close = async (deps: AsyncDisposable): Promise<void> => {
+    try {
+      await deps[Symbol.asyncDispose]();
+    } catch (error) {
+      log("warn", "function.unclosed", { function: job.name, reason: messageOf(error) });
+    }
   };
   return {
     fetch: (request: Request, env: object, context: Context): Promise<Response> =>
@@ -28,14 +45,26 @@ export function workerJob(job: Job) {
         timeLimit: CRON_LIMIT,
         afterwards: AFTERWARDS,
         work: (...args) => {
-          const running = logged(job, work(...args), log);
+          const running = logged(
+            job,
+            work(...args, (closing) => context.waitUntil(closing)),
+            log,
+          );
           context.waitUntil(running.catch(() => {}));
           return running;
         },
       }),
     scheduled: async (_event: unknown, env: object): Promise<void> => {
       const config = configFrom(stringsOf(env));
-      await logged(job, work(config, config.timeLimit ?? CRON_LIMIT), log);
+      let closed: Promise<void> | undefined;
+      const after = (closing: Promise<void>) => {
+        closed = closing;
+      };
+      try {
+        await logged(job, work(config, config.timeLimit ?? CRON_LIMIT, after), log);
+      } finally {
+        await closed;
+      }
     },
   };
 }

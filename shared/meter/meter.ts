@@ -2,7 +2,7 @@ import { messageOf } from "../errors/errors.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
-import type { PartRecord, TaskStore } from "../ports/store.ts";
+import type { PartRecord, Revision, TaskStore } from "../ports/store.ts";
 import { policies } from "../retry/policies.ts";
 import { pause } from "../retry/retry.ts";
 import { series } from "./counters.ts";
@@ -18,6 +18,8 @@ const shardName = (shard: number) => `counts-${shard}`;
  */
 export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, log: Log): Meter {
   let counts: Record<string, number> = {};
+  /** Shards as this process has left them. One that somebody else has written since refuses, and is read. */
+  const left = new Map<string, Shard>();
   const add = (name: string, by: number) => {
     counts[name] = (counts[name] ?? 0) + by;
   };
@@ -36,11 +38,15 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       try {
         for (let tries = 0; tries < policies.counters.tries; tries++) {
           const name = shardName(Math.floor(Math.random() * SHARDS));
-          const there = await store.getRecord(name);
-          const before = there ? (JSON.parse(there.text) as CounterValues) : {};
-          const sum = plus(withoutOldDays(before, Date.now()), added);
-          const written = await store.putRecord(name, JSON.stringify(sum), there?.revision);
-          if (written.kind === "written") return;
+          const { values, revision } = left.get(name) ?? (await readShard(store, name));
+          // Another flush may come meanwhile, and an answer may be lost: only what is certain is remembered.
+          left.delete(name);
+          const sum = plus(withoutOldDays(values, Date.now()), added);
+          const written = await store.putRecord(name, JSON.stringify(sum), revision);
+          if (written.kind === "written") {
+            left.set(name, { values: sum, revision: written.revision });
+            return;
+          }
           await pause({ clock: systemClock }, "counters", tries + 1);
         }
         counts = { ...plus(added, counts) };
@@ -50,6 +56,17 @@ export function storeMeter(store: Pick<TaskStore, "getRecord" | "putRecord">, lo
       }
     },
   };
+}
+
+/** What a shard says; without a revision there is none yet. */
+interface Shard {
+  readonly values: CounterValues;
+  readonly revision?: Revision | undefined;
+}
+
+async function readShard(store: Pick<TaskStore, "getRecord">, name: string): Promise<Shard> {
+  const there = await store.getRecord(name);
+  return { values: there ? (JSON.parse(there.text) as CounterValues) : {}, revision: there?.revision };
 }
 
 /** What each method of a store is counted as. */

@@ -2,9 +2,12 @@ import { expect, test } from "vitest";
 import { defineAgent } from "../../shared/agent.ts";
 import { ensureQueue, queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import { readCounts, storeMeter } from "../../shared/meter/meter.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
+import type { Meter } from "../../shared/ports/meter.ts";
 import { runWoken } from "../../shared/runner/woken.ts";
 import { sealed } from "../../shared/seal/sealed.ts";
+import { memoryStore } from "../../shared/testing/memory-store.ts";
 import { quickSealer } from "../sim/world/sealer.ts";
 import { CalmWorld } from "../support/servers/simulated.ts";
 
@@ -50,4 +53,30 @@ test("with one task it waits five times more, and three times for each that is b
   expect(await woken(1)).toBe(7);
   // The next pull is sent with the ack.
   expect(await woken(3)).toBe(7 + 2 * 3);
+});
+
+test("counts are added up by one write, once a process knows what it adds them to", async () => {
+  const store = memoryStore();
+  let reads = 0;
+  const getRecord: typeof store.getRecord = (name) => {
+    reads++;
+    return store.getRecord(name);
+  };
+  const meters = [1, 2].map(() => storeMeter({ ...store, getRecord }, () => {}));
+  const [own, other] = meters as [Meter, Meter];
+  for (let i = 0; i < 100; i++) {
+    own.count("takeovers", { agent: NAME });
+    await own.flush();
+  }
+  // Each of the few documents once.
+  expect(reads).toBeLessThanOrEqual(8);
+  // What somebody else adds to them is not lost.
+  for (const meter of [
+    ...Array.from({ length: 20 }, () => other),
+    ...Array.from({ length: 20 }, () => own),
+  ]) {
+    meter.count("takeovers", { agent: NAME });
+    await meter.flush();
+  }
+  expect(await readCounts(store)).toEqual({ 'pawl_takeovers_total{agent="a"}': 140 });
 });
