@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wire } from "../../functions/wiring/wire.node.ts";
+import { cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { subjectPrefix } from "../../shared/task/names.ts";
-import { cuttingProxy } from "../support/faults/proxy.ts";
 import { message, next } from "../support/servers/bus.ts";
 import { testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freeze } from "../../infra/drills/faults/freeze.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { emptyHead } from "../../shared/journal/entries.ts";
 import { DOCUMENT_LIMIT } from "../../shared/settings/settings.ts";
@@ -9,7 +10,6 @@ import type { SweptState } from "../../shared/task/due.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { hashInput, type JsonObject } from "../../shared/values/json.ts";
 import { deafServer } from "../support/faults/deaf.ts";
-import { freeze } from "../support/faults/freeze.ts";
 import {
   type EmptyStore,
   emptyStore,

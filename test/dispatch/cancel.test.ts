@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hearWords } from "../../infra/drills/outside/words.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { cancel, redrive, resolve } from "../../shared/dispatch/operate.ts";
 import { isFinal } from "../../shared/task/table.ts";
 import { agentOf, type Bench, bench, untilAborted } from "../support/bench.ts";
-import { hearWords } from "../support/servers/acks.ts";
 import { oneOfEach, testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 

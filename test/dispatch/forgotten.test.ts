@@ -1,10 +1,10 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
+import { cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { consumerName, streamName } from "../../shared/task/names.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/faults/proxy.ts";
 import { testNats, wired } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { hearWords } from "../../infra/drills/outside/words.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { NO_COST } from "../../shared/journal/cost.ts";
@@ -14,7 +15,6 @@ import type { TaskEvent } from "../../shared/task/events.ts";
 import { consumerName } from "../../shared/task/names.ts";
 import { apply } from "../../shared/task/transitions.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { hearWords } from "../support/servers/acks.ts";
 import { next } from "../support/servers/bus.ts";
 import { testNats } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";

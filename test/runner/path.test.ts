@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { hearWords } from "../../infra/drills/outside/words.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -6,7 +7,6 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { hearWords } from "../support/servers/acks.ts";
 import { stores, testNats } from "../support/servers/stores.ts";
 
 const echo = defineAgent({ run: ({ input }) => input });

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import type { Board } from "../support/http/board.ts";
+import type { Board } from "../../infra/drills/outside/board.ts";
 import type { Note } from "../support/servers/runners.ts";
 import type { Asked } from "./work.ts";
 

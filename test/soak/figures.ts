@@ -1,5 +1,5 @@
+import { executions } from "../../infra/drills/outside/executions.ts";
 import type { LocalModel } from "../../infra/local/model.ts";
-import { executions } from "../support/executions.ts";
 import type { Deed } from "./deeds.ts";
 import { TURN_TOKENS } from "./work.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { freeze } from "../../infra/drills/faults/freeze.ts";
+import { executions, overlaps } from "../../infra/drills/outside/executions.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
-import { executions, overlaps } from "../support/executions.ts";
-import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
 import { notes, pawl, type Runner, recordFile } from "../support/servers/runners.ts";
 import { testNats, world } from "../support/servers/stores.ts";

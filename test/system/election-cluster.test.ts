@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { wire } from "../../functions/wiring/wire.node.ts";
+import { startCluster } from "../../infra/drills/faults/cluster.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { startCluster } from "../support/servers/cluster.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 
 test("submits go on while three servers choose new leaders, and who connects then waits", async () => {

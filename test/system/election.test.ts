@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type Wired, wire } from "../../functions/wiring/wire.node.ts";
+import { cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { ensureQueue } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/faults/proxy.ts";
 import { message } from "../support/servers/bus.ts";
 import { type Logged, testNats, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freeze } from "../../infra/drills/faults/freeze.ts";
 import { type Emulator, startEmulator } from "../../infra/local/emulator.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { timing } from "../../shared/settings/settings.ts";
-import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
 import { holdHandlers, letHandlersGo, notes, pawl, recordFile } from "../support/servers/runners.ts";
 import { hasEmulator, testNats, world } from "../support/servers/stores.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freeze } from "../../infra/drills/faults/freeze.ts";
+import { hearWords } from "../../infra/drills/outside/words.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
-import { freeze } from "../support/faults/freeze.ts";
 import { observer } from "../support/observer.ts";
-import { hearWords } from "../support/servers/acks.ts";
 import {
   holdHandlers,
   letHandlersGo,

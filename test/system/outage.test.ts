@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/faults/proxy.ts";
 import { emulatorHost, hasEmulator, testNats, wired } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, type ClusterNode, startCluster } from "../../infra/drills/faults/cluster.ts";
+import { executions, overlaps } from "../../infra/drills/outside/executions.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { laneOf, type Queue, streamName } from "../../shared/task/names.ts";
 import { agentOf, bench } from "../support/bench.ts";
-import { executions, overlaps } from "../support/executions.ts";
 import { namesOf, reconciled } from "../support/reconciling.ts";
-import { type Cluster, type ClusterNode, startCluster } from "../support/servers/cluster.ts";
 import { notes, pawl, recordFile } from "../support/servers/runners.ts";
 import { type TestWorld, testNats, wired, world } from "../support/servers/stores.ts";
 import { allCompleted, until } from "../support/time/until.ts";

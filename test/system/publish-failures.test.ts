@@ -1,6 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Config, StoreKind } from "../../functions/wiring/config.ts";
+import { type CuttingProxy, cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -11,7 +12,6 @@ import type { TaskStore } from "../../shared/ports/store.ts";
 import { ORPHAN_AFTER } from "../../shared/task/due.ts";
 import { streamName } from "../../shared/task/names.ts";
 import { AGENT, type Bench, bench } from "../support/bench.ts";
-import { type CuttingProxy, cuttingProxy } from "../support/faults/proxy.ts";
 import { emulatorHost, hasEmulator, testNats, wired } from "../support/servers/stores.ts";
 import { later } from "../support/time/clocks.ts";
 import { patiently } from "../support/time/until.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { workerJob } from "../../functions/wiring/worker.ts";
+import { cuttingProxy } from "../../infra/drills/faults/proxy.ts";
 import { isEnough } from "../../shared/adapters/jetstream/nats-version.ts";
 import { defineAgent } from "../../shared/agent.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { serve } from "../../shared/runner/serve.ts";
 import { AGENT, bench } from "../support/bench.ts";
-import { cuttingProxy } from "../support/faults/proxy.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { until } from "../support/time/until.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { type Board, startBoard } from "../../infra/drills/outside/board.ts";
 import { type LocalModel, type Script, startModel } from "../../infra/local/model.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -8,7 +9,6 @@ import { readJournal } from "../../shared/journal/journal.ts";
 import type { Task } from "../../shared/task/document.ts";
 import { dollars } from "../../shared/values/dollars.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
-import { type Board, startBoard } from "../support/http/board.ts";
 import { calm, observer } from "../support/observer.ts";
 import { pawl, type Runner } from "../support/servers/runners.ts";
 import { testNats, world } from "../support/servers/stores.ts";

@@ -2,8 +2,8 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { freeze } from "../../../infra/drills/faults/freeze.ts";
 import { type ServerProcess, startServer } from "../../../infra/local/process.ts";
-import { freeze } from "../../support/faults/freeze.ts";
 import { AGENT } from "../work.ts";
 import type { Inject } from "./disturb.ts";
 

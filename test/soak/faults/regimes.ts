@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ClusterNode, startCluster } from "../../../infra/drills/faults/cluster.ts";
+import { cuttingProxy } from "../../../infra/drills/faults/proxy.ts";
 import { HOW_TO_GET, startEmulator } from "../../../infra/local/emulator.ts";
 import { startNats } from "../../../infra/local/nats-server.ts";
 import { PawlError } from "../../../shared/errors/errors.ts";
-import { cuttingProxy } from "../../support/faults/proxy.ts";
-import { type ClusterNode, startCluster } from "../../support/servers/cluster.ts";
 import type { Inject } from "./disturb.ts";
 import type { Channel } from "./plan.ts";
 

@@ -1,4 +1,4 @@
-import type { Look } from "../../support/http/board.ts";
+import type { Look } from "../../../infra/drills/outside/board.ts";
 import type { Deed } from "../deeds.ts";
 import type { Fault } from "../faults/disturb.ts";
 import { overlapped } from "./overlapped.ts";

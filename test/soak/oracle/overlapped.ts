@@ -1,4 +1,4 @@
-import { type Execution, executions, overlaps } from "../../support/executions.ts";
+import { type Execution, executions, overlaps } from "../../../infra/drills/outside/executions.ts";
 import type { Deed } from "../deeds.ts";
 import type { Fault } from "../faults/disturb.ts";
 import type { Evidence, Wrong } from "./judge.ts";

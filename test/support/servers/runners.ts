@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
+import type { Note } from "../../../infra/drills/outside/executions.ts";
 import type { TestWorld } from "./stores.ts";
+
+export type { Note } from "../../../infra/drills/outside/executions.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 export const AGENTS = path("../agents");
@@ -44,15 +47,6 @@ export function holdHandlers(record: string): void {
 
 export function letHandlersGo(record: string): void {
   rmSync(`${record}.hold`, { force: true });
-}
-
-export interface Note {
-  readonly at: number;
-  readonly id: string;
-  readonly run: string;
-  readonly pid: number;
-  /** An "aborted" is no deed: the handler only noticed that it must not go on. */
-  readonly what: "start" | "act" | "end" | "aborted";
 }
 
 export function notes(file: string): Note[] {

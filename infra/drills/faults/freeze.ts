@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { until } from "../time/until.ts";
+import { until } from "../until.ts";
 
 /** SIGSTOP, and certain that it has stopped: the signal is sent at once, but a busy process may answer once more. */
 export async function freeze(pid: number): Promise<void> {

@@ -1,4 +1,12 @@
-import type { Note } from "./servers/runners.ts";
+/** A line that a handler wrote about itself. */
+export interface Note {
+  readonly at: number;
+  readonly id: string;
+  readonly run: string;
+  readonly pid: number;
+  /** An "aborted" is no deed: the handler only noticed that it must not go on. */
+  readonly what: "start" | "act" | "end" | "aborted";
+}
 
 export interface Execution {
   readonly id: string;

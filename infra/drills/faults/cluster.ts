@@ -1,10 +1,10 @@
 import { createServer } from "node:net";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import type { LocalNats, LocalNatsOptions } from "../../../infra/local/nats-server.ts";
-import { freePort, onFreePorts } from "../../../infra/local/ports.ts";
-import { type CuttingProxy, cuttingProxy } from "../faults/proxy.ts";
-import { until } from "../time/until.ts";
+import type { LocalNats, LocalNatsOptions } from "../../local/nats-server.ts";
+import { freePort, onFreePorts } from "../../local/ports.ts";
+import { until } from "../until.ts";
+import { type CuttingProxy, cuttingProxy } from "./proxy.ts";
 
 /** "silent": no byte passes and connections stay, as when a network goes away. "reset": they are torn down too. */
 export type Cut = "silent" | "reset";
