@@ -19,6 +19,9 @@ import { type Birth, births, stateFacts, type Transition, transitions } from "..
 import { showDuration } from "../shared/values/duration.ts";
 import { routes } from "../shared/web/api/routes.ts";
 import { scopes } from "../shared/web/scopes.ts";
+import { promises, runsOnTarget } from "./drills/facts.ts";
+import { needsOf } from "./drills/report/list.ts";
+import { drills } from "./drills/table.ts";
 import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
@@ -104,6 +107,20 @@ function checks(): string {
   return table(
     ["rule", "why"],
     [...settingRules, ...togetherRules].map(({ name, why }) => [name, why]),
+  );
+}
+
+function drillTable(): string {
+  return table(
+    ["drill", "what happens", "fault", "promise", "needs", "`--target`"],
+    drills.map((one) => [
+      `\`${one.name}\``,
+      one.what,
+      one.fault,
+      one.about,
+      needsOf(one),
+      runsOnTarget(one) ? "yes" : "",
+    ]),
   );
 }
 
@@ -206,6 +223,7 @@ const parts: Record<string, Record<string, () => string>> = {
   },
   "docs/api.md": { scopes: tokenScopes, requests, counters: counted },
   "docs/operator.md": { findings, fields },
+  "docs/drills.md": { drills: drillTable },
 };
 
 const stale: string[] = [];

@@ -197,7 +197,7 @@ const folders = () => [
 
 test("every folder says in at most 15 lines what lives in it and where to begin, and names files that are there", () => {
   const wrong = folders()
-    .filter((folder) => folder !== "infra/demo/agents")
+    .filter((folder) => !/^infra\/(demo|drills)\/agents\b/.test(folder))
     .flatMap((folder) => {
       const path = join(root, folder, "README.md");
       if (!existsSync(path)) return [`${folder} has no README.md`];

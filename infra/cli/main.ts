@@ -14,6 +14,7 @@ import { addCreds } from "./project/creds.ts";
 import { addDemo } from "./project/demo.ts";
 import { addDeploy } from "./project/deploy.ts";
 import { addDev } from "./project/dev.ts";
+import { addDrill } from "./project/drill.ts";
 import { addNew } from "./project/new.ts";
 import { addQuota } from "./project/quota.ts";
 import { addReconcile } from "./project/reconcile.ts";
@@ -92,6 +93,7 @@ addBuild(program);
 addDeploy(program);
 addDev(program);
 addDemo(program);
+addDrill(program);
 addCompletion(program);
 
 // Whoever reads may have enough, as `head` does: what is said after that is nobody's loss.

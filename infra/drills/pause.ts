@@ -1,5 +1,7 @@
 import type { Bus, Delivery } from "../../shared/ports/bus.ts";
 import type { TaskStore } from "../../shared/ports/store.ts";
+import type { Env } from "../../shared/settings/variable.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 import type { Task } from "../../shared/task/document.ts";
 
 /**
@@ -47,4 +49,17 @@ export function pausing(at: (boundary: Boundary) => Promise<void>): Pausing {
       },
     }),
   };
+}
+
+/** As PAWL_DRILL_PAUSE_AT and PAWL_DRILL_RESUME say: stops dead at each of these boundaries, once. */
+export function pauseFrom(env: Env): Pausing {
+  const left = new Set(readVariable(env, "PAWL_DRILL_PAUSE_AT"));
+  const isResumed = readVariable(env, "PAWL_DRILL_RESUME") !== undefined;
+  return pausing(async (boundary) => {
+    if (!left.delete(boundary)) return;
+    const resumed = new Promise((resolve) => process.once("SIGUSR2", resolve));
+    console.log(`AT ${boundary}`);
+    if (isResumed) await resumed;
+    else await new Promise(() => setInterval(() => {}, 1000));
+  });
 }

@@ -90,10 +90,17 @@ export const localVariables = {
     read: text,
   },
   PAWL_DRILL_PAUSE_AT: {
-    form: "a boundary, such as before:ack",
-    meaning: "Where a drill's runner stops dead, once.",
+    form: "boundaries, such as before:ack, separated by commas",
+    meaning: "Where a drill's runner stops dead, once at each.",
     readBy: ["drill"],
-    read: text,
+    read: listed,
+  },
+  PAWL_DRILL_CLOCK: {
+    form: "sleeps",
+    meaning:
+      "A drill's runner that is frozen takes it for the sleep of its machine: its monotonic clock stands still meanwhile.",
+    readBy: ["drill"],
+    read: (value) => (value === "sleeps" ? value : undefined),
   },
   PAWL_DRILL_RESUME: {
     form: "anything",

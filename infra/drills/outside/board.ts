@@ -21,12 +21,15 @@ export interface Board extends AsyncDisposable {
   readonly url: string;
   readonly posts: readonly Post[];
   readonly looks: readonly Look[];
+  /** While on, a post is done when it arrives, and not answered. */
+  hold(on: boolean): void;
 }
 
 export async function startBoard(): Promise<Board> {
   const posts: Post[] = [];
   const looks: Look[] = [];
   const there = new Set<string>();
+  let held: PromiseWithResolvers<void> | undefined;
   const server = createServer(async (request, response) => {
     const path = (request.url ?? "").slice(1);
     if (request.method === "POST") {
@@ -37,6 +40,7 @@ export async function startBoard(): Promise<Board> {
       there.add(path);
       // Time to be killed between the post and its receipt.
       await sleep(Math.random() * 80);
+      await held?.promise;
     } else {
       const found = there.has(path);
       looks.push({ at: Date.now(), path, found });
@@ -48,6 +52,10 @@ export async function startBoard(): Promise<Board> {
   return {
     posts,
     looks,
+    hold: (on) => {
+      held?.resolve();
+      held = on ? Promise.withResolvers() : undefined;
+    },
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();

@@ -4,14 +4,14 @@ import { type Queue, streamName } from "../../../shared/task/names.ts";
 /** One word that a runner sent about a delivery, as the server saw it. */
 export interface Word {
   readonly at: number;
+  readonly queue: string;
   readonly word: string;
   readonly seq: number;
   readonly delivery: number;
 }
 
 /** Listens to every word about a queue's messages: the only way to prove that a runner stayed silent. */
-export function hearWords(nc: NatsConnection, queue: Queue): Word[] {
-  const words: Word[] = [];
+export function hearWords(nc: NatsConnection, queue: Queue, words: Word[] = []): Word[] {
   const stream = streamName(queue);
   nc.subscribe("$JS.ACK.>", {
     callback: (_, message) => {
@@ -20,7 +20,13 @@ export function hearWords(nc: NatsConnection, queue: Queue): Word[] {
       const at = tokens.length === 9 ? 4 : 6;
       if (tokens[at - 2] !== stream) return;
       const word = message.string().split(" ")[0] ?? "";
-      words.push({ at: Date.now(), word, delivery: Number(tokens[at]), seq: Number(tokens[at + 1]) });
+      words.push({
+        at: Date.now(),
+        queue: stream,
+        word,
+        delivery: Number(tokens[at]),
+        seq: Number(tokens[at + 1]),
+      });
     },
   });
   return words;

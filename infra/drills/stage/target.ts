@@ -1,0 +1,29 @@
+import type { Config } from "../../../functions/wiring/config.ts";
+import { PawlError } from "../../../shared/errors/errors.ts";
+import { lookOn } from "./observer.ts";
+import { AGENT, FRUGAL } from "./stage.ts";
+
+const OURS: ReadonlySet<string> = new Set([AGENT, FRUGAL]);
+
+/**
+ * Drills take whatever lies in their queues, kill who works on it, and reconcile their namespace: where anything of somebody
+ * else's is in it, none is run.
+ */
+export async function checkTarget(config: Config): Promise<void> {
+  await using deps = await lookOn(config);
+  const { namespace } = config.settings;
+  const refused = (what: string) =>
+    new PawlError(
+      "usage",
+      `--target ${namespace} has ${what}, which is not of drills. Drills take messages, kill runners and leave dead letters, so they need a namespace of their own: choose one that nothing else uses`,
+    );
+  const queue = (await deps.bus.queues()).find(({ agent }) => !OURS.has(agent));
+  if (queue) throw refused(`a queue of the agent ${queue.agent}`);
+  for (let after: string | undefined, isLast = false; !isLast; ) {
+    const page = await deps.store.changes(after, 100);
+    const other = page.documents.find((one) => "task" in one && !OURS.has(one.task.agent));
+    if (other && "task" in other) throw refused(`task ${other.task.id} of the agent ${other.task.agent}`);
+    after = page.cursor;
+    isLast = page.isLast;
+  }
+}
