@@ -58,7 +58,7 @@ export const responses = {
     entries: z.array(
       z.looseObject({
         n: z.int().min(1),
-        kind: z.enum(["step", "intent", "receipt", "undone", "unsure"]),
+        kind: z.enum(["step", "intent", "receipt", "undone", "unsure", "redriven"]),
         key: z.string(),
         when: millis.optional(),
         took: z.number().optional().describe("Milliseconds that a step took"),

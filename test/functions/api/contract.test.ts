@@ -3,25 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import { errorKinds, PawlError } from "../../../shared/errors/errors.ts";
-import { type Scope, scopeNames } from "../../../shared/web/scopes.ts";
+import { scopeNames } from "../../../shared/web/scopes.ts";
 import { ALL } from "../../support/http/api.ts";
+import {
+  bodySchema,
+  type OpenApi,
+  type Operation,
+  operationsOf,
+  resolved,
+} from "../../support/http/document.ts";
 import { type Schema, valuesOf } from "../../support/http/json-schema.ts";
 import { type Answer, type Asked, webStage } from "../../support/http/web.ts";
 import { stores, testNats } from "../../support/servers/stores.ts";
-
-type Content = Record<string, { schema: Schema }>;
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly security: { bearer: Scope[] }[];
-  readonly parameters: { name: string; in: "path" | "query" | "header"; schema: Schema }[];
-  readonly requestBody?: { content: Content };
-  readonly responses: Record<string, { content: Content }>;
-}
-interface OpenApi {
-  readonly paths: Record<string, Record<string, Omit<Operation, "method" | "path">>>;
-  readonly components: { schemas: Record<string, Schema> };
-}
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -36,9 +29,7 @@ async function stage(kind: (typeof stores)[number]["kind"] = "nats-kv") {
   const served = await s.ask("/v1/openapi.json", { token: all });
   expect(served.status).toBe(200);
   const document = served.json as unknown as OpenApi;
-  const operations: Operation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => ({ ...one, method: method.toUpperCase(), path })),
-  );
+  const operations = operationsOf(document);
   await s.ask("/v1/tasks", { token: all, method: "POST", body: { agent: "tested", input: {}, id: "over" } });
   expect((await s.drain()).completed).toBe(1);
   /** Asks, and holds the answer against the document. */
@@ -69,16 +60,6 @@ function isProblem({ status, headers, json }: Answer, where = ""): void {
 function placed({ path }: Operation, id = "over"): string {
   return path.replace("{id}", id).replace("{name}", "go");
 }
-
-/** A schema that stands for itself: what it refers to is in its place. */
-function resolved(schema: Schema, document: OpenApi): Schema {
-  const text = JSON.stringify(schema).replaceAll(/\{"\$ref":"#\/components\/schemas\/(\w+)"\}/g, (_, name) =>
-    JSON.stringify(document.components.schemas[name as string]),
-  );
-  return JSON.parse(text) as Schema;
-}
-
-const bodySchema = ({ requestBody }: Operation) => requestBody?.content["application/json"]?.schema;
 
 /** Pages for people are not in the document. */
 const isApi = (path: string) => /^(\/health$|\/metrics$|\/v1\/)/.test(path);
