@@ -32,6 +32,8 @@ export function createApp({ agents }: AppOptions): Hono<Env> {
     c.header("access-control-allow-origin", corsOrigin);
     c.header("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
     c.header("access-control-allow-methods", "GET, POST");
+    // So long a browser need not ask again whether it may. Each answer says so itself in any case.
+    c.header("access-control-max-age", "600");
     c.header("access-control-expose-headers", "location, retry-after");
   });
 
