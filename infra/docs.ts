@@ -208,6 +208,7 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/reference.md": {
     agent: () => written(exportsOf("shared/agent.ts")),
     testing: () => written(exportsOf("shared/testing.ts")),
+    client: () => written(exportsOf("shared/client.ts")),
   },
   "docs/lifecycle.md": { states: stateTable, diagram, events },
   "docs/architecture.md": { retries },

@@ -98,7 +98,7 @@ const withoutComments = (text: string) => text.replace(/\/\*\*[\s\S]*?\*\//g, ""
 
 /** The comment that a text ends with, as one paragraph. */
 function commentBefore(text: string): string {
-  const own = text.replace(/\s*\/\/[^\n]*\s*$/, "\n");
+  const own = text.replace(/(?:^|\n)[ \t]*\/\/[^\n]*\s*$/, "\n");
   const at = own.lastIndexOf("/**");
   if (at < 0 || own.slice(own.indexOf("*/", at) + 2).trim() !== "") return "";
   return flat(own.slice(at + 3, own.indexOf("*/", at)).replace(/^\s*\* ?/gm, ""));

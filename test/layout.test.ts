@@ -32,6 +32,7 @@ const BOOKS = [
 const rules: Readonly<Record<string, readonly string[]>> = {
   agents: ["agents/lib/*", "shared/agent.ts", "*"],
   shared: [
+    "shared/client",
     "shared/errors",
     "shared/journal",
     "shared/task",
@@ -41,6 +42,12 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   "shared/values": ["shared/errors", "node:crypto"],
   "shared/errors": ["shared/values"],
+  "shared/client": [
+    "shared/agent.ts",
+    "shared/errors",
+    "shared/values/backoff.ts",
+    "shared/values/duration.ts",
+  ],
   "shared/task": [...CORE, "croner"],
   "shared/journal": ACTIVITY,
   "shared/settings": CORE,
@@ -174,6 +181,15 @@ test("an agent's test or model script imports the two doors and nothing else of 
       imports(file).filter((name) => !/^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/.test(name)),
     );
   expect(wrong).toEqual([]);
+});
+
+test("the client, which runs in browsers, has two small functions of Pawl's and else only its types", () => {
+  const imported = files("shared/client").flatMap((file) =>
+    [...readFileSync(join(root, file), "utf8").matchAll(/^import (?!type )[^;]*? from "\.\.([^"]+)";/gm)].map(
+      ([, name]) => name,
+    ),
+  );
+  expect([...new Set(imported)].toSorted()).toEqual(["/values/backoff.ts", "/values/duration.ts"]);
 });
 
 test("no file imports itself by way of others", () => {

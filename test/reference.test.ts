@@ -13,8 +13,8 @@ const saysOf = (name: string, member?: string) => {
     : one?.members.find(({ signature }) => new RegExp(`^${member}\\b`).test(signature))?.says;
 };
 
-test("the reference has every value and every class that the two modules export", async () => {
-  for (const file of ["agent", "testing"]) {
+test("the reference has every value and every class that the three modules export", async () => {
+  for (const file of ["agent", "testing", "client"]) {
     const names = exportsOf(join(root, `shared/${file}.ts`)).map(({ name }) => name);
     const exported = Object.keys(await import(`../shared/${file}.ts`));
     expect(names).toEqual(expect.arrayContaining(exported));

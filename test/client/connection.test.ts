@@ -1,0 +1,73 @@
+import { inspect } from "node:util";
+import { expect, test } from "vitest";
+import { createClient } from "../../shared/client.ts";
+import { accepted, answered, json, lost, TOKEN, URL_OF_API, wrongOf } from "../support/http/answered.ts";
+import type { Fetch } from "../support/http/calling.ts";
+
+test("nothing that is thrown, and nothing of the client itself, shows the token", async () => {
+  const echoing = () => new Response(`You sent Bearer ${TOKEN}`, { status: 500 });
+  const told = () =>
+    json({ code: "unexpected", detail: `Bearer ${TOKEN}` }, 500, {
+      "content-type": "application/problem+json",
+    });
+  const wrong: unknown[] = [];
+  for (const answer of [echoing, told, lost]) {
+    const { pawl } = answered(answer);
+    wrong.push(pawl, pawl.task("t"), await wrongOf(pawl.task("t").get()));
+  }
+  const odd = [`${TOKEN}\n`, ` ${TOKEN}`, "", `${TOKEN}ü`];
+  for (const token of odd) {
+    expect(() => createClient({ url: URL_OF_API, token })).toThrow(/the token is empty, or has characters/);
+    wrong.push(await wrongOf(createClient({ url: URL_OF_API, token: () => token }).health()));
+  }
+  for (const one of wrong) {
+    expect(inspect(one, { depth: 9, showHidden: true })).not.toContain(TOKEN);
+    expect(JSON.stringify(one) ?? "").not.toContain(TOKEN);
+  }
+});
+
+test("a token that changes is asked for before each request", async () => {
+  const tokens = ["first", "second"];
+  const seen: unknown[] = [];
+  const wire: Fetch = async (_, init) => {
+    seen.push((init.headers as Record<string, string>).authorization);
+    return json({ ok: true });
+  };
+  const pawl = createClient({ url: URL_OF_API, token: async () => tokens.shift() ?? "", fetch: wire });
+  await pawl.health();
+  await pawl.health();
+  expect(seen).toEqual(["Bearer first", "Bearer second"]);
+});
+
+test.each([
+  ["http://pawl.example.com", /could read the token. Use https:\/\/, or say allowHttp: true/],
+  ["http://127.0.0.1.evil.test", /could read the token/],
+  ["http://localhost.evil.test", /could read the token/],
+  ["https://ann:secret@pawl.test", /^client_invalid: url has a name or password in it;/],
+  ["https://pawl.test/?a=b", /has a query or fragment/],
+  ["ftp://pawl.test", /begins with ftp:/],
+  ["pawl.test", /url is "pawl.test"; it should be the API's address/],
+  [undefined, /url is undefined/],
+])("url %s is refused", (url, why) => {
+  expect(() => createClient({ url: url as string, token: TOKEN })).toThrow(why);
+});
+
+test.each(["http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:1", "http://pawl.localhost"])(
+  "url %s is this machine's own",
+  (url) => {
+    expect(() => createClient({ url, token: TOKEN })).not.toThrow();
+  },
+);
+
+test("plain HTTP to elsewhere is for who says so; and other mistakes are named", () => {
+  const more = { url: "http://pawl.lan", token: TOKEN };
+  expect(() => createClient({ ...more, allowHttp: true })).not.toThrow();
+  expect(() => createClient({ ...more, allowHttp: true, patience: "soon" })).toThrow(/patience is "soon"/);
+  expect(() => createClient({ url: URL_OF_API, token: 7 as never })).toThrow(/neither a text nor a function/);
+});
+
+test.each(["", " a", "a ", "a\nb", "ü", "x".repeat(256)])("key %j is refused", async (key) => {
+  const { pawl, sent } = answered(accepted);
+  expect((await wrongOf(pawl.submit("echo", {}, { key }))).detail).toMatch(/1 to 255 visible ASCII/);
+  expect(sent).toEqual([]);
+});
