@@ -1,7 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Usage } from "../../shared/journal/prices.ts";
-import type { JsonObject } from "../../shared/values/json.ts";
+import type { Message } from "@anthropic-ai/sdk/resources/messages";
+import type { Usage } from "../../shared/journal/usage.ts";
+import type { Json, JsonObject } from "../../shared/values/json.ts";
+import { eventsOf } from "./messages/events.ts";
+import { billOf, countOf, usageOf } from "./messages/meter.ts";
+import { refusalOf } from "./messages/refusals.ts";
+import type { World } from "./messages/tokens.ts";
 
 /** What the stand-in answers. */
 export type Reply =
@@ -18,7 +23,13 @@ export type Reply =
       /** Nothing more is said after so many events, and the connection stays open. */
       readonly stallAfter?: number;
     }
-  | { readonly status: number; readonly headers?: Record<string, string>; readonly message?: string };
+  | {
+      readonly status: number;
+      readonly headers?: Record<string, string>;
+      readonly message?: string;
+      /** Of something between: a page instead of the API's own error. */
+      readonly page?: string;
+    };
 
 /** `caller`: what stands in the address before /v1/messages, for a script that serves several. */
 export type Script = (request: JsonObject, count: number, caller: string) => Reply | Promise<Reply>;
@@ -27,38 +38,68 @@ export interface LocalModel extends AsyncDisposable {
   /** For ANTHROPIC_BASE_URL. */
   readonly url: string;
   /** Every request, in the order of arrival: whether its answer was sent to the end, or its caller hung up before. */
-  readonly requests: { readonly body: JsonObject; done: boolean; hungUp: boolean }[];
+  readonly requests: {
+    readonly body: JsonObject;
+    done: boolean;
+    hungUp: boolean;
+    betas: readonly string[];
+  }[];
+  /** What was asked to be counted. */
+  readonly counted: readonly JsonObject[];
+  /** What it has charged, in dollars: for every answer that it began, whoever heard it. */
+  readonly bill: () => number;
 }
 
 export const text = (words: string): Reply => ({ content: [{ type: "text", text: words }] });
 
 /** A local server that speaks the Messages API, streamed or not, from a script: for where there is no key. */
-export async function startModel(script: Script): Promise<LocalModel> {
+export async function startModel(script: Script, world: World = {}): Promise<LocalModel> {
   const requests: LocalModel["requests"] = [];
+  const counted: JsonObject[] = [];
+  let bill = 0;
   const server = createServer(async (request, response) => {
-    const [, caller] = /^\/?([^/]*)\/v1\/messages$/.exec(request.url ?? "") ?? [];
+    const [, caller, counts] =
+      /^\/?([^/]*)\/v1\/messages(\/count_tokens)?(?:\?.*)?$/.exec(request.url ?? "") ?? [];
     if (request.method !== "POST" || caller === undefined) return refuse(response, 404, "not_found_error");
     const sent = await read(request).catch(() => undefined);
     // Its caller died in the middle of asking.
     if (sent === undefined) return;
     const body = JSON.parse(sent) as JsonObject;
-    const entry = { body, done: false, hungUp: false };
+    const betas = String(request.headers["anthropic-beta"] ?? "")
+      .split(",")
+      .filter(Boolean);
+    const refusal = refusalOf(body, betas, world);
+    if (counts) {
+      counted.push(body);
+      if (refusal) return refuse(response, 400, "invalid_request_error", refusal);
+      return void whole(response, { ...countOf(body, world) }, {});
+    }
+    const entry = { body, done: false, hungUp: false, betas };
     requests.push(entry);
     response.on("close", () => {
       entry.hungUp = !response.writableEnded;
     });
-    const reply = await script(body, requests.length, caller);
+    const count = requests.length;
+    if (refusal) return refuse(response, 400, "invalid_request_error", refusal);
+    const reply = await script(body, count, caller);
+    if ("status" in reply && reply.page !== undefined)
+      return void response.writeHead(reply.status, { "content-type": "text/html" }).end(reply.page);
     if ("status" in reply) return refuse(response, reply.status, "api_error", reply.message, reply.headers);
     await new Promise((resolve) => setTimeout(resolve, reply.delay ?? 0));
+    const answer = message(body, reply, count, world);
+    bill += billOf(String(body.model), answer.usage as unknown as Usage);
+    const headers = { "request-id": `req_${count}` };
     entry.done = body.stream
-      ? await stream(response, body, reply, requests.length)
-      : whole(response, body, reply, requests.length);
+      ? await stream(response, answer, reply, headers)
+      : whole(response, answer, headers);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   server.unref();
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    counted,
+    bill: () => bill,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -68,41 +109,35 @@ export async function startModel(script: Script): Promise<LocalModel> {
 
 type Answer = Extract<Reply, { content: unknown }>;
 
-function message(body: JsonObject, reply: Answer, count: number): JsonObject {
-  const output = JSON.stringify(reply.content).length;
+function message(body: JsonObject, reply: Answer, count: number, world: World): JsonObject {
+  const { content, stopReason = "end_turn" } = reply;
+  const usage = { ...usageOf(body, content, world), ...reply.usage };
   return {
     id: `msg_${count}`,
     type: "message",
     role: "assistant",
     model: body.model ?? "",
-    content: [...reply.content],
-    stop_reason: reply.stopReason ?? "end_turn",
+    content: [...content],
+    stop_reason: stopReason,
     stop_sequence: null,
-    usage: {
-      input_tokens: Math.ceil(JSON.stringify(body.messages).length / 4),
-      output_tokens: Math.ceil(output / 4),
-      cache_read_input_tokens: 0,
-      cache_creation_input_tokens: 0,
-      ...(reply.usage as JsonObject),
-    },
-  };
+    usage: usage as unknown as JsonObject,
+  } satisfies Partial<Record<keyof Message, Json>>;
 }
 
-function whole(response: ServerResponse, body: JsonObject, reply: Answer, count: number): boolean {
-  response.writeHead(200, { "content-type": "application/json", "request-id": `req_${count}` });
-  response.end(JSON.stringify(message(body, reply, count)));
+function whole(response: ServerResponse, message: JsonObject, headers: Record<string, string>): boolean {
+  response.writeHead(200, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(message));
   return true;
 }
 
 async function stream(
   response: ServerResponse,
-  body: JsonObject,
+  message: JsonObject,
   reply: Answer,
-  count: number,
+  headers: Record<string, string>,
 ): Promise<boolean> {
-  const all = events(message(body, reply, count));
-  response.writeHead(200, { "content-type": "text/event-stream", "request-id": `req_${count}` });
-  for (const [i, event] of all.entries()) {
+  response.writeHead(200, { "content-type": "text/event-stream", ...headers });
+  for (const [i, event] of eventsOf(message).entries()) {
     if (i === reply.cutAfter) {
       response.destroy();
       return false;
@@ -114,38 +149,6 @@ async function stream(
   }
   response.end();
   return true;
-}
-
-/** A message as the events that make it up, its texts and inputs in two pieces each. */
-function events(whole: JsonObject): JsonObject[] {
-  const { content, stop_reason, usage, ...rest } = whole as JsonObject & {
-    content: JsonObject[];
-    usage: JsonObject;
-  };
-  const blocks = content.flatMap((block, index): JsonObject[] => {
-    const isText = block.type === "text";
-    const value = isText ? String(block.text) : JSON.stringify(block.input ?? {});
-    const half = Math.ceil(value.length / 2);
-    const deltas = [value.slice(0, half), value.slice(half)].map((piece) =>
-      isText ? { type: "text_delta", text: piece } : { type: "input_json_delta", partial_json: piece },
-    );
-    return [
-      {
-        type: "content_block_start",
-        index,
-        content_block: isText ? { type: "text", text: "" } : { ...block, input: {} },
-      },
-      ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
-      { type: "content_block_stop", index },
-    ];
-  });
-  const start = { ...rest, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };
-  return [
-    { type: "message_start", message: start },
-    ...blocks,
-    { type: "message_delta", delta: { stop_reason: stop_reason ?? null, stop_sequence: null }, usage },
-    { type: "message_stop" },
-  ];
 }
 
 function refuse(

@@ -40,6 +40,14 @@ export const authorErrors = {
     meaning: "The next model call could cost more than is left of `limits.budgetUsd`, so it was not made.",
     remedy: "Raise the budget, or ask for less: a smaller maxTokens reserves less. The journal is kept.",
   },
+  budget_unbounded: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning:
+      "An agent with `limits.budgetUsd` asked a model for something whose cost nobody can bound beforehand: a container, a tool on the API's side without `max_uses`, another model to fall back to.",
+    remedy: "Do what the message says for each, or take the budget away. Nothing was asked.",
+  },
   call_invalid: {
     disposition: "fail",
     status: 500,

@@ -3,7 +3,7 @@ import type { AgentContext, Effect, LlmAnswer, LlmRequest, Tool } from "../agent
 import { isPawlError, PawlError, ToolError } from "../errors/errors.ts";
 import { askedOf, promptText } from "../journal/asked.ts";
 import { type Cost, NO_COST, plus } from "../journal/cost.ts";
-import { costOf, priceOf } from "../journal/prices.ts";
+import { costOf } from "../journal/usage.ts";
 import type { Turn, TurnRequest } from "../ports/model.ts";
 import type { Json, JsonObject } from "../values/json.ts";
 import { runEffect } from "./effect.ts";
@@ -92,7 +92,7 @@ export function llmOf(scene: Scene): Verbs["llm"] {
         scene.heard.failed(key, error);
         return error;
       };
-      cost = plus(cost, costOf(answer.usage, priceOf(request.model, scene.deps.settings.prices)));
+      cost = plus(cost, costOf(answer.usage, request.model, scene.deps.settings.prices));
       heard = messages.push({ role: "assistant", content: answer.content as Json });
       switch (answer.stopReason) {
         case "tool_use": {

@@ -1,13 +1,15 @@
 import { messageOf, PawlError, Retry } from "../errors/errors.ts";
 import type { Asked } from "../journal/asked.ts";
-import { budgetOf } from "../journal/budget.ts";
-import { costOf, priceOf, worstCase } from "../journal/prices.ts";
+import { checkBounded, mostOf, shapeOf } from "../journal/bound.ts";
+import { type Budget, budgetOf } from "../journal/budget.ts";
+import type { Cost } from "../journal/cost.ts";
+import { priceOf } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
+import { costOf } from "../journal/usage.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
 import { policies } from "../retry/policies.ts";
 import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
-import { byteLength } from "../values/json.ts";
 import type { Scene } from "./scene.ts";
 
 /** What is asked for beyond this frees the lane meanwhile. */
@@ -29,39 +31,48 @@ export function turnsOf(
 ) => Promise<{ turn: Turn; key: string }> {
   const { agent, journal, signal, deps, through, park } = scene;
   const book = budgetOf(journal.listed(), agent.limits.budgetUsd);
+  const { prices } = deps.settings;
 
   return async (name, request, first, asked) => {
     const model = modelOf(deps.model);
-    const price = priceOf(request.model, deps.settings.prices);
-    if (!price && agent.limits.budgetUsd !== undefined)
-      throw new PawlError(
-        "price_unknown",
-        `The price of ${request.model} is not known, and the agent has a budget`,
-      );
-    const text = JSON.stringify(request);
-    const most = worstCase(byteLength(text), request.max_tokens, text.includes('"cache_control"'), price);
     const go = async ({ key, at, alone, known }: Call): Promise<{ turn: Turn; key: string }> => {
       if (known?.state === "done") return { turn: (await journal.read(known.kept)) as unknown as Turn, key };
+      const bound = boundOf(scene, model, book, request);
       for (let failures = 1; ; failures++) {
         signal.throwIfAborted();
         const lacks = lacksForTurn(deps.invocation);
         if (lacks) return park({ kind: "handOff", ...lacks, ended: true });
-        book.reserve(most);
-        const given = known || failures > 1 ? {} : asked();
-        const again = (known || failures > 1) && ({ again: true } as const);
-        await journal.append({
-          kind: "intent",
-          of: "turn",
-          key,
-          at,
-          alone,
-          reserved: most,
-          ...again,
-          ...given,
-        });
+        let reserved: Cost | undefined;
         try {
+          const { most, why } = await bound();
+          signal.throwIfAborted();
+          book.reserve(most, why);
+          const given = known || failures > 1 ? {} : asked();
+          const again = (known || failures > 1) && ({ again: true } as const);
+          await journal.append({
+            kind: "intent",
+            of: "turn",
+            key,
+            at,
+            alone,
+            reserved: most,
+            ...again,
+            ...given,
+          });
+          reserved = most;
+          if (signal.aborted) {
+            await journal.append({ kind: "undone", key, why: "aborted before it was asked" });
+            throw signal.reason;
+          }
           const turn = await model.turn(request, signal);
-          const cost = costOf(turn.usage, price);
+          const cost = costOf(turn.usage, request.model, prices);
+          if (cost.usd > most.usd + 1e-9)
+            deps.log("error", "model.above-bound", {
+              task: scene.task.id,
+              key,
+              usd: cost.usd,
+              most: most.usd,
+            });
           const { kept } = await journal.keep(turn, `Model turn ${key}`);
           await journal.append({ kind: "receipt", key, cost, ...kept });
           book.charge(most, cost);
@@ -69,8 +80,11 @@ export function turnsOf(
         } catch (error) {
           if (!(error instanceof ModelError)) throw error;
           const why = messageOf(error).slice(0, 500);
-          await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
-          if (error.isFree) book.charge(most, undefined);
+          // A count that failed was asked for before anything was set aside.
+          if (reserved) {
+            await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
+            if (error.isFree) book.charge(reserved, undefined);
+          }
           signal.throwIfAborted();
           if (error.code !== "model_unavailable") throw error;
           const wait = error.after ?? pauseAfter("modelTurn", failures);
@@ -84,6 +98,39 @@ export function turnsOf(
     // A conversation of the same name again is only safe to tell apart where nothing runs beside it.
     return through("turn", name, go, { inner: first === undefined, repeats: (first ?? 1) > 1 });
   };
+}
+
+/**
+ * The most that a turn may cost. Where the request does not show its size, or its bytes are more than what is left, the API
+ * counts its tokens, once: the request does not change.
+ */
+function boundOf(
+  { agent, signal, deps }: Scene,
+  model: Model,
+  book: Budget,
+  request: TurnRequest,
+): () => Promise<{ most: Cost; why?: string }> {
+  const price = priceOf(request.model, deps.settings.prices);
+  const shape = shapeOf(request);
+  if (book.isLimited && !price)
+    throw new PawlError(
+      "price_unknown",
+      `The price of ${request.model} is not known, and the agent has a budget of $${agent.limits.budgetUsd}`,
+    );
+  if (book.isLimited && price) checkBounded(shape, request, price);
+  const shown = mostOf(shape, request, price);
+  let counted: Cost | undefined;
+  return async () => {
+    if (shape.open.length > 0) return { most: shown, why: ` (${openOf(shape.open, shape.rounds)})` };
+    if (!book.isLimited || (shape.countable.length === 0 && book.fits(shown))) return { most: shown };
+    counted ??= mostOf(shape, request, price, await model.count(request, signal));
+    return { most: counted };
+  };
+}
+
+function openOf(open: readonly string[], rounds: number): string {
+  const often = rounds > 1 ? `, up to ${rounds} times` : "";
+  return `${open.join(", ")} may fill the model's whole window${often}: what can be sent as text, base64 or a file is counted before`;
 }
 
 function modelOf(model: Model | undefined): Model {

@@ -4,20 +4,26 @@ import type { Entry } from "./entries.ts";
 
 /** What a task may still spend. The journal is its book, so it is the same for every execution. */
 export interface Budget {
-  /** Sets the most that a call may cost aside. Throws `budget_exceeded` when that could be more than is left. */
-  reserve(most: Cost): void;
+  readonly isLimited: boolean;
+  /** Whether that much is left. */
+  fits(most: Cost): boolean;
+  /** Sets the most that a call may cost aside. Throws `budget_exceeded` when that could be more than is left; `why`: it is so much. */
+  reserve(most: Cost, why?: string): void;
   /** The call is over: what it really cost instead, or nothing. A call whose cost nobody knows stays reserved. */
   charge(most: Cost, cost: Cost | undefined): void;
 }
 
 export function budgetOf(entries: readonly Entry[], budgetUsd: number | undefined): Budget {
   let used = usedBy(entries).usd;
+  const fits = (most: Cost) => budgetUsd === undefined || used + most.usd <= budgetUsd + 1e-9;
   return {
-    reserve: (most) => {
-      if (budgetUsd !== undefined && used + most.usd > budgetUsd + 1e-9) {
+    isLimited: budgetUsd !== undefined,
+    fits,
+    reserve: (most, why = "") => {
+      if (!fits(most)) {
         throw new PawlError(
           "budget_exceeded",
-          `The next model call could cost $${dollars(most.usd)}; of the budget of $${dollars(budgetUsd)}, $${dollars(used)} is spent or set aside`,
+          `The next model call could cost $${dollars(most.usd)}${why}; of the budget of $${dollars(budgetUsd ?? 0)}, $${dollars(used)} is spent or set aside`,
         );
       }
       used += most.usd;

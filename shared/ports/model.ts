@@ -1,5 +1,5 @@
 import { PawlError } from "../errors/errors.ts";
-import type { Usage } from "../journal/prices.ts";
+import type { Usage } from "../journal/usage.ts";
 import type { Json, JsonObject } from "../values/json.ts";
 
 /** One answer of a model, as the journal keeps it. */
@@ -21,6 +21,8 @@ export type TurnRequest = JsonObject & {
 /** A model that answers one turn at a time. At least once: asking again is paying again. */
 export interface Model {
   turn(request: TurnRequest, signal: AbortSignal): Promise<Turn>;
+  /** How many tokens it would read. An estimate, and free. */
+  count(request: TurnRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** Why there was no answer. */

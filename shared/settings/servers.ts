@@ -128,7 +128,8 @@ export const serverVariables = {
   PAWL_PRICES: {
     sets: "prices",
     form: 'JSON such as `{"claude-sonnet-5-5": {"input": 2, "output": 10}}`',
-    meaning: "Prices of models, in dollars per million tokens ([author.md](author.md#models)).",
+    meaning:
+      "Prices of models, in dollars per million tokens; `cacheRead` is a share of `input` (0.1), `window` the most tokens of a request ([author.md](author.md#budgets)).",
     readBy: ["library"],
     default: "{}",
     unset: "those of shared/journal/prices.ts",

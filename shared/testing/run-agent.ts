@@ -22,7 +22,7 @@ import { hashInput, type Json, type JsonObject } from "../values/json.ts";
 import { answersStored } from "./answers-stored.ts";
 import { type Crash, type CrashPoint, crashOf, dyingStore } from "./dying-store.ts";
 import { memoryStore } from "./memory-store.ts";
-import { type ModelScript, scripted } from "./scripted-model.ts";
+import { type ModelScript, type ScriptedModel, scripted } from "./scripted-model.ts";
 
 /** What the world outside does in a test. */
 export interface RunOptions {
@@ -81,6 +81,18 @@ const STOP_GRACE = 1_513;
 
 /** Runs one task of an agent in memory, on the journey's own code, in virtual time. */
 export async function runAgent(agent: Agent, input: JsonObject, options: RunOptions = {}): Promise<AgentRun> {
+  const crash = crashOf(options);
+  return runWith(agent, input, options, scripted(options.model ?? []), crash ? [crash] : []);
+}
+
+/** The same with a model of one's own, and a process that dies several times, at each point once. */
+export async function runWith(
+  agent: Agent,
+  input: JsonObject,
+  options: RunOptions,
+  model: ScriptedModel,
+  crashes: readonly Crash[],
+): Promise<AgentRun> {
   const { id = "test" } = options;
   // An agent's time-out is measured in real time, of which there is none here.
   const { timeout: _, ...limits } = agent.limits;
@@ -95,7 +107,6 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     },
   };
   const settings = makeSettings({ namespace: "test", stopGrace: STOP_GRACE });
-  const model = scripted(options.model ?? []);
   const store = memoryStore();
   const deps: Deps = {
     store,
@@ -121,7 +132,7 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   const { now: at, stamp, by } = mark();
   const inputHash = hashInput(input);
   await store.create(submitted({ id, agent: "test", lane: 0, input, inputHash, at, stamp, by }, QUEUE));
-  let crash = crashOf(options);
+  const left = [...crashes];
   for (let starts = 0; ; ) {
     const task = (await store.get(id))?.task as Task;
     if (isFinal(task)) break;
@@ -131,8 +142,8 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
     if (++starts > MOST_STARTS)
       throw new PawlError("crash_loop", `The handler was started ${MOST_STARTS} times and never ended`);
     model.begins(await answersStored(deps, id));
-    const isDead = await execute(deps, tested, id, crash, change);
-    if (isDead) crash = undefined;
+    const isDead = await execute(deps, tested, id, left[0], change);
+    if (isDead) left.shift();
   }
   return report(deps, id, now - began, model.requests);
 }

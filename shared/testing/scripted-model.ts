@@ -1,4 +1,4 @@
-import type { Usage } from "../journal/prices.ts";
+import type { Usage } from "../journal/usage.ts";
 import type { Model, Turn, TurnRequest } from "../ports/model.ts";
 import type { Json, JsonObject } from "../values/json.ts";
 
@@ -37,6 +37,8 @@ export function answerNumber(requestId: string | undefined): number | undefined 
   return number === undefined ? undefined : Number(number);
 }
 
+const tokensOf = (value: unknown) => Math.ceil(JSON.stringify(value).length / 4);
+
 export function scripted(script: ModelScript): ScriptedModel {
   const requests: TurnRequest[] = [];
   let given = new Set<number>();
@@ -52,6 +54,7 @@ export function scripted(script: ModelScript): ScriptedModel {
     begins: (stored) => {
       given = new Set(stored);
     },
+    count: async (request) => tokensOf(request.messages),
     turn: async (request): Promise<Turn> => {
       requests.push(structuredClone(request));
       const number = next();
@@ -69,8 +72,8 @@ export function scripted(script: ModelScript): ScriptedModel {
         model: request.model,
         requestId: `req_${number}`,
         usage: {
-          input_tokens: Math.ceil(JSON.stringify(request.messages).length / 4),
-          output_tokens: Math.ceil(JSON.stringify(content).length / 4),
+          input_tokens: tokensOf(request.messages),
+          output_tokens: tokensOf(content),
           ...usage,
         },
       };

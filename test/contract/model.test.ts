@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Reply, startModel, text } from "../../infra/local/model.ts";
 import { anthropic } from "../../shared/adapters/anthropic.ts";
-import type { ModelError } from "../../shared/ports/model.ts";
+import { prices } from "../../shared/journal/prices.ts";
+import { costOf } from "../../shared/journal/usage.ts";
+import type { Model, ModelError } from "../../shared/ports/model.ts";
+import { inWorkerd } from "../support/model/in-workerd.ts";
 
 const never = new AbortController().signal;
 const request = { model: "claude-sonnet-5-5", max_tokens: 10, messages: [{ role: "user", content: "?" }] };
@@ -57,6 +60,79 @@ test("retry-after is read as seconds and as a date", async () => {
   expect(after[0]).toBe(2_000);
   expect(after[1]).toBeGreaterThan(50_000);
   expect(after[2]).toBeUndefined();
+});
+
+describe.each(["Node", "workerd"])("what the API says comes whole, in %s", (where) => {
+  let asks: (url: string) => Model;
+  const stack = new AsyncDisposableStack();
+  beforeAll(async () => {
+    asks = where === "Node" ? (baseUrl) => anthropic({ apiKey: "k", baseUrl }) : await inWorkerd(stack);
+  });
+  afterAll(() => stack.disposeAsync());
+
+  test("blocks of every kind, and what they took", async () => {
+    const content = [
+      { type: "thinking", thinking: "let me see", signature: "sig" },
+      {
+        type: "server_tool_use",
+        id: "s1",
+        name: "web_search",
+        input: { query: "pawl" },
+        caller: { type: "direct" },
+      },
+      { type: "web_search_tool_result", tool_use_id: "s1", content: [], caller: { type: "direct" } },
+      { type: "text", text: "A catch.", citations: null },
+    ];
+    await using model = await startModel(() => ({ content, usage: { iterations: [] } }));
+    const tools = [{ type: "web_search_20260318", name: "web_search", max_uses: 2 }];
+    const turn = await asks(model.url).turn({ ...request, tools, inference_geo: "us" }, never);
+    expect(turn.content).toEqual(content);
+    // Twice the prompt, and what the search had found.
+    expect(turn.usage).toMatchObject({
+      server_tool_use: { web_search_requests: 1 },
+      inference_geo: "us",
+      iterations: [],
+    });
+    expect(turn.usage.input_tokens).toBeGreaterThan(5_000);
+    expect(costOf(turn.usage, request.model, prices).usd).toBeCloseTo(model.bill(), 10);
+  });
+
+  test("a count, for which nothing is charged, of what counting takes", async () => {
+    await using model = await startModel(() => text("?"), { sizes: { file_1: 70_000 } });
+    const source = { type: "file", file_id: "file_1" };
+    const messages = [{ role: "user", content: [{ type: "document", source }] }];
+    const count = await asks(model.url).count(
+      { ...request, messages, metadata: {}, stop_sequences: ["x"] },
+      never,
+    );
+    expect(count).toBeGreaterThan(70_000);
+    expect(model.counted).toEqual([{ model: request.model, messages }]);
+    expect([model.requests.length, model.bill()]).toEqual([0, 0]);
+  });
+
+  test("a refusal before the answer is free, also one of a count", async () => {
+    await using model = await startModel(() => text("?"));
+    const refused = {
+      code: "model_invalid",
+      isFree: true,
+      message: expect.stringMatching(/at least one message/),
+    };
+    const client = asks(model.url);
+    for (const ask of [client.turn, client.count])
+      expect(await failure(ask({ ...request, messages: [] }, never))).toMatchObject(refused);
+    expect(model.bill()).toBe(0);
+  });
+});
+
+test("cut before its first event an answer may have been paid for; so may one whose error is not the API's own", async () => {
+  await using model = await startModel((_, n) =>
+    n === 1 ? ({ ...text("x"), cutAfter: 0 } as Reply) : { status: 504, page: "<h1>Gateway timeout</h1>" },
+  );
+  const client = anthropic({ apiKey: "k", baseUrl: model.url });
+  const unknown = { code: "model_unavailable", isFree: false };
+  expect(await failure(client.turn(request, never))).toMatchObject(unknown);
+  expect(model.bill()).toBeGreaterThan(0);
+  expect(await failure(client.turn(request, never))).toMatchObject(unknown);
 });
 
 test("the stand-in answers without streaming too", async () => {

@@ -1,49 +1,32 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineAgent, tool } from "../../shared/agent.ts";
 import { usedBy } from "../../shared/journal/budget.ts";
-import { costOf, priceOf, prices, pricesFrom, worstCase } from "../../shared/journal/prices.ts";
+import { PRICES_AS_OF, priceOf, prices, pricesFrom } from "../../shared/journal/prices.ts";
 import { asks, everyCrash, runAgent } from "../../shared/testing.ts";
 
 test("a model is found by its name, dated or not, and never by that of another", () => {
   expect(priceOf("claude-sonnet-5-5", prices)).toMatchObject({ input: 2, output: 10 });
   expect(priceOf("claude-opus-4-5-20251101", prices)).toMatchObject({ input: 5 });
   expect(priceOf("claude-opus-4-20250514", prices)).toMatchObject({ input: 15 });
-  expect(priceOf("claude-fable-5-2", prices)).toBeUndefined();
+  expect(priceOf("claude-fable-5-3", prices)).toBeUndefined();
   expect(priceOf("claude-sonnet-5-5x", prices)).toBeUndefined();
   expect(priceOf("gpt-1", prices)).toBeUndefined();
 });
 
-test("cached tokens have their own prices, and long prompts too", () => {
-  const sonnet = priceOf("claude-sonnet-4-5", {
-    ...prices,
-    "claude-sonnet-4-5": { input: 3, output: 15, cacheRead: 0.1 },
-  });
-  const usage = {
-    input_tokens: 1_000,
-    output_tokens: 100,
-    cache_read_input_tokens: 10_000,
-    cache_creation_input_tokens: 3_000,
-    cache_creation: { ephemeral_5m_input_tokens: 2_000, ephemeral_1h_input_tokens: 1_000 },
-  };
-  expect(costOf(usage, sonnet)).toMatchObject({
-    inputTokens: 14_000,
-    usd: ((1_000 + 10_000 * 0.1 + 2_000 * 1.25 + 1_000 * 2) * 3 + 100 * 15) / 1e6,
-  });
-  const haiku = priceOf("claude-haiku-5-5", prices);
-  expect(costOf({ input_tokens: 100_000, output_tokens: 0 }, haiku).usd).toBeCloseTo(0.01);
-  expect(costOf({ input_tokens: 100_001, output_tokens: 0 }, haiku).usd).toBeCloseTo(0.05);
-});
-
-test("the worst case covers what any answer costs", () => {
-  const price = priceOf("claude-sonnet-5-5", prices);
-  const text = "你好 👩‍👩‍👧 hello ".repeat(100);
-  const bytes = new TextEncoder().encode(text).length;
-  const most = worstCase(bytes, 500, true, price);
-  // Every byte a token, all of it written to the cache for an hour, the answer as long as it may be.
-  const usage = { input_tokens: 0, output_tokens: 500, cache_creation_input_tokens: bytes };
-  const hour = { cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: bytes } };
-  expect(most.usd).toBeGreaterThanOrEqual(costOf({ ...usage, ...hour }, price).usd);
+test("every model that the installed SDK names has a price and a window, and the table a date", () => {
+  const types = readFileSync(
+    join(import.meta.dirname, "../../node_modules/@anthropic-ai/sdk/resources/messages/messages.d.ts"),
+    "utf8",
+  );
+  const [, union = ""] = /export type Model = ([^;]+);/.exec(types) ?? [];
+  const named = [...union.matchAll(/'([\w-]+)'/g)].map((match) => match[1] as string);
+  expect(named.length).toBeGreaterThan(15);
+  const lacking = named.filter((name) => priceOf(name, prices)?.window === undefined);
+  expect(lacking, "give these a row in shared/journal/prices.ts, and it a new date").toEqual([]);
+  expect(PRICES_AS_OF).toMatch(/^\d{4}-\d{2}-\d{2}$/);
 });
 
 test("PAWL_PRICES adds and overrides, and is refused when it is wrong", () => {
@@ -58,6 +41,7 @@ test("PAWL_PRICES adds and overrides, and is refused when it is wrong", () => {
     '{"m": 3}',
     '{"m": {"input": -1, "output": 1}}',
     '{"m": {"input": "1", "output": 1}}',
+    '{"m": {"input": 1, "output": 1, "window": 0.5}}',
   ])
     expect(() => pricesFrom(wrong)).toThrow(/PAWL_PRICES should be JSON/);
 });

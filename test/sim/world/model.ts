@@ -1,4 +1,5 @@
-import { costOf, priceOf, prices } from "../../../shared/journal/prices.ts";
+import { prices } from "../../../shared/journal/prices.ts";
+import { costOf } from "../../../shared/journal/usage.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../../../shared/ports/model.ts";
 import type { Json, JsonObject } from "../../../shared/values/json.ts";
 import type { Process } from "./process.ts";
@@ -20,6 +21,7 @@ export type Metered = (asked: Asked, turn: number, usd: number, isPaid: boolean)
 export function simulatedModel(time: Time, random: Random, process: Process, metered: Metered): Model {
   let answers = 0;
   return {
+    count: async (request) => JSON.stringify(request).length,
     turn: (request, signal) =>
       new Promise<Turn>((resolve, reject) => {
         const asked = askedBy(request);
@@ -38,7 +40,7 @@ export function simulatedModel(time: Time, random: Random, process: Process, met
           // No two answers have the same ids.
           const id = `${process.name}-${++answers}`;
           const turn = answerTo(request, asked, { place, id }, random.pick(LENGTHS));
-          const { usd } = costOf(turn.usage, priceOf(request.model, prices));
+          const { usd } = costOf(turn.usage, request.model, prices);
           metered(asked, place + 1, isFree ? 0 : usd, !isFree);
           if (isFree) give(10, () => fail("429", true));
           else if (fate < 12) give(random.between(10, 3_000), () => fail("the stream was cut", false));
