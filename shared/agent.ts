@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { childNamesOf, schedulesOf, secretsOf } from "./definition.ts";
 import { PawlError } from "./errors/errors.ts";
 import type { Cost } from "./journal/cost.ts";
+import type { LlmAnswer, LlmRequest } from "./llm.ts";
 import type { Schedule } from "./task/schedule.ts";
 import type { Tool } from "./tool.ts";
 import { parseDuration } from "./values/duration.ts";
@@ -11,7 +12,7 @@ import type { Json, JsonObject } from "./values/json.ts";
 export { Fatal, Retry, ToolError } from "./errors/errors.ts";
 export { publicFetch } from "./public-fetch.ts";
 export { type ToolDefinition, tool } from "./tool.ts";
-export type { Cost, Json, JsonObject, Tool };
+export type { Cost, Json, JsonObject, LlmAnswer, LlmRequest, Tool };
 
 /** What a task of an agent may take. Each has a default. */
 export interface Limits {
@@ -42,46 +43,6 @@ export interface Effect<Receipt> {
   verify?(key: string): Receipt | undefined | Promise<Receipt | undefined>;
   /** The receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
-}
-
-/** What a model is asked. */
-export interface LlmRequest {
-  /** "claude-sonnet-5-5", say. With a budget its price has to be known. */
-  readonly model: string;
-  /** The user's first message. Give this, or `messages`. */
-  readonly prompt?: string;
-  /** The conversation so far, as the Messages API has it: `[...answer.messages, { role: "user", content: "Shorter." }]` goes on with one. */
-  readonly messages?: readonly Json[];
-  /** The system prompt. */
-  readonly system?: string;
-  /** What the model may ask for, each made by `tool({…})`: they run, and what they return goes back to it. */
-  readonly tools?: readonly Tool[];
-  /** Longest answer of one turn, in tokens. 8192 by default; the budget sets it aside before each turn. */
-  readonly maxTokens?: number;
-  /** Turns before it is given up. 25 by default. */
-  readonly maxTurns?: number;
-  /** "return": take an answer that reached maxTokens as it is. "fail" by default. */
-  readonly onMaxTokens?: "fail" | "return";
-  /** false: what this conversation and its tools are asked is not kept in the journal, for people to look at. true by default. */
-  readonly keepPrompts?: boolean;
-  /** Anything else of the Messages API: thinking, tool_choice, stop_sequences, … */
-  readonly parameters?: JsonObject;
-}
-
-/** What a model answered, when it had no more tools to ask for. */
-export interface LlmAnswer {
-  /** The texts of its last turn, joined. */
-  readonly text: string;
-  /** Why it ended: "end_turn", "stop_sequence", or "max_tokens" where that is accepted. */
-  readonly stopReason: string;
-  /** All blocks of its last turn, as the Messages API gives them: text, thinking, … */
-  readonly content: readonly JsonObject[];
-  /** The whole conversation, to go on with. */
-  readonly messages: readonly Json[];
-  /** The model that answered the last turn. */
-  readonly model: string;
-  /** What all turns of the conversation cost, also those that an earlier execution paid. */
-  readonly cost: Cost;
 }
 
 /** A task that another one submitted. */
@@ -128,7 +89,10 @@ export interface AgentContext<Input> {
   /** Stores the intent, runs it, stores the receipt. See `Effect` for what happens after a crash in between. */
   effect<T>(name: string, effect: Effect<T>): Promise<T>;
   /** Asks a model, with tools, until it has answered. Every turn is stored, and never paid again. */
-  llm(name: string, request: LlmRequest): Promise<LlmAnswer>;
+  llm<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, undefined>>(
+    name: string,
+    request: LlmRequest<Schema>,
+  ): Promise<LlmAnswer<StandardSchemaV1.InferOutput<Schema>>>;
   /** Suspends the task until a person approves. Throws when it is rejected, or not answered in time. */
   approval(
     name: string,

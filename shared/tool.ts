@@ -9,6 +9,7 @@ export interface Tool {
   readonly input: StandardSchemaV1;
   readonly inputSchema: JsonObject;
   readonly readOnly: boolean;
+  readonly strict?: boolean;
   readonly honoursKey?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
   readonly run: (input: any, key: string) => unknown;
@@ -26,6 +27,8 @@ export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
   readonly input: Schema;
   /** The input as JSON Schema, for the model, where `input` can't say it. */
   readonly inputSchema?: JsonObject;
+  /** The API holds the model to the schema: its inputs always fit. Not every schema can be held to, and there may be 20 such tools. */
+  readonly strict?: boolean;
   /**
    * It only reads: run as a step, and what it throws is told to the model. `Retry` and `Fatal` are not: with these the
    * handler fails, and the turns so far are kept. Else it is an effect.
@@ -70,7 +73,7 @@ export function jsonSchemaOf(schema: StandardSchemaV1): JsonObject | undefined {
 export function tool<Schema extends StandardSchemaV1, Result>(
   definition: ToolDefinition<Schema, Result>,
 ): Tool {
-  const { name, description, input, readOnly = false, honoursKey, run, verify } = definition;
+  const { name, description, input, readOnly = false, strict, honoursKey, run, verify } = definition;
   const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
   if (typeof run !== "function") throw wrong("run should be a function");
@@ -83,6 +86,7 @@ export function tool<Schema extends StandardSchemaV1, Result>(
     input,
     inputSchema,
     readOnly,
+    ...(strict && { strict }),
     ...(honoursKey !== undefined && { honoursKey }),
     run: run.bind(definition),
     ...(verify && { verify: verify.bind(definition) }),

@@ -114,6 +114,14 @@ export const authorErrors = {
     meaning: "The model's API refused a request for good: a wrong key, model or parameter.",
     remedy: "Do what the message says. ANTHROPIC_API_KEY is the key.",
   },
+  model_output: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning: "None of the model's answers fitted the `output` schema, as often as `outputTries` allows.",
+    remedy:
+      "Read what the message says was wrong. Say more of the fields in the schema (`describe`), or loosen it; `pawl dlq redrive` asks once more.",
+  },
   model_refusal: {
     disposition: "fail",
     status: 500,

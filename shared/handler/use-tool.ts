@@ -1,0 +1,68 @@
+import type { Effect, Tool } from "../agent.ts";
+import { isPawlError, ToolError } from "../errors/errors.ts";
+import { askedOf } from "../journal/asked.ts";
+import type { Json, JsonObject } from "../values/json.ts";
+import { runEffect } from "./effect.ts";
+import { accepted } from "./output.ts";
+import { type Scene, said } from "./scene.ts";
+import { runStep } from "./step.ts";
+
+/** Of the conversation that a tool is used in. */
+export interface Conversation {
+  readonly name: string;
+  readonly tools: readonly Tool[];
+  /** Whether what its tools are given is kept, for people to look at. */
+  readonly keeps: boolean;
+}
+
+/** Does what the model asked a tool for, as a step or an effect, and says what it is told of it. */
+export async function useTool(
+  scene: Scene,
+  { name, tools, keeps }: Conversation,
+  use: JsonObject,
+): Promise<JsonObject> {
+  const { redact = (text) => text } = scene.deps;
+  const reply = (content: Json, isError = false): JsonObject => ({
+    type: "tool_result",
+    tool_use_id: use.id ?? "",
+    content: typeof content === "string" ? content : JSON.stringify(content ?? null),
+    ...(isError && { is_error: true }),
+  });
+  const tool = tools.find((one) => one.name === use.name);
+  if (!tool) return reply(`There is no tool ${JSON.stringify(use.name)}`, true);
+  const input = await accepted(tool.input, use.input);
+  if ("why" in input) return reply(`The input is not what the tool takes. ${input.why}`, true);
+  const told = async (run: () => unknown): Promise<JsonObject> => {
+    try {
+      return { value: ((await run()) ?? null) as Json };
+    } catch (error) {
+      // The model may make something of it; everything else is the task's to deal with.
+      if (error instanceof ToolError || (tool.readOnly && isOrdinary(error, scene.signal)))
+        return { error: said(scene.deps, error).slice(0, 4_000) };
+      throw error;
+    }
+  };
+  // By the id that the stored turn has for it: the same on every run, whatever runs beside it.
+  const callName = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-").slice(0, 128);
+  const { verify, honoursKey } = tool;
+  const asked = () => askedOf(redact(JSON.stringify(use.input ?? null)), keeps);
+  const effect: Effect<JsonObject> = {
+    run: (key) => told(() => tool.run(input.value, key)),
+    ...(verify && {
+      verify: async (key: string) => {
+        const found = await verify(input.value, key);
+        return found === undefined ? undefined : { value: found as Json };
+      },
+    }),
+    ...(honoursKey !== undefined && { honoursKey }),
+  };
+  const done = (await (tool.readOnly
+    ? runStep(scene, callName, () => told(() => tool.run(input.value, "")), asked)
+    : runEffect(scene, callName, effect, asked))) as JsonObject;
+  return "error" in done ? reply(done.error as string, true) : reply(done.value as Json);
+}
+
+/** None of Pawl's own, among which are Retry and Fatal: with those an author says what becomes of the task. */
+function isOrdinary(error: unknown, signal: AbortSignal): boolean {
+  return !signal.aborted && !isPawlError(error);
+}
