@@ -67,7 +67,9 @@ describe("an answer that does not fit", () => {
     const { agent, options, run } = asking(["no JSON", wrong, right]);
     const { result, requests, spent } = await run();
     expect(result).toEqual({ name: "Bern", people: 134_000 });
-    const reasons = (requests[2] as unknown as { messages: JsonObject[] }).messages.filter(({ role }) => role === "user");
+    const reasons = (requests[2] as unknown as { messages: JsonObject[] }).messages.filter(
+      ({ role }) => role === "user",
+    );
     expect(reasons.map(({ content }) => content)).toEqual([
       "Which?",
       expect.stringMatching(/does not fit the schema\. it is no JSON/),
