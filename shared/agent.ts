@@ -11,7 +11,7 @@ import type { Json, JsonObject } from "./values/json.ts";
 
 export { Fatal, Retry, ToolError } from "./errors/errors.ts";
 export { publicFetch } from "./public-fetch.ts";
-export { type ToolDefinition, tool } from "./tool.ts";
+export { ToolContent, type ToolDefinition, tool, toolContent } from "./tool.ts";
 export type { Cost, Json, JsonObject, LlmAnswer, LlmRequest, Tool };
 
 /** What a task of an agent may take. Each has a default. */

@@ -11,10 +11,15 @@ export interface LlmRequest<Schema extends StandardSchemaV1 = StandardSchemaV1<u
   readonly prompt?: string;
   /** The conversation so far, as the Messages API has it: `[...answer.messages, { role: "user", content: "Shorter." }]` goes on with one. */
   readonly messages?: readonly Json[];
-  /** The system prompt. */
-  readonly system?: string;
-  /** What the model may ask for, each made by `tool({…})`: they run, and what they return goes back to it. */
-  readonly tools?: readonly Tool[];
+  /** The system prompt: a text, or blocks as the Messages API has them. */
+  readonly system?: string | readonly JsonObject[];
+  /**
+   * What the model may ask for. Those made by `tool({…})` run, and what they return goes back to it; others are tools on the
+   * API's own side, as it has them: `{ type: "web_search_20260318", name: "web_search", max_uses: 3 }`.
+   */
+  readonly tools?: readonly (Tool | JsonObject)[];
+  /** true: what is read again each turn (tools, system, the conversation so far) is cached by the API for five minutes. */
+  readonly cache?: boolean;
   /**
    * What the answer should be: any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give
    * `outputSchema`. The model is held to it, the answer is checked, and is the answer's `output`. One that does not fit is
@@ -33,7 +38,7 @@ export interface LlmRequest<Schema extends StandardSchemaV1 = StandardSchemaV1<u
   readonly onMaxTokens?: "fail" | "return";
   /** false: what this conversation and its tools are asked is not kept in the journal, for people to look at. true by default. */
   readonly keepPrompts?: boolean;
-  /** Anything else of the Messages API: thinking, tool_choice, stop_sequences, … */
+  /** Anything else of the Messages API: thinking, tool_choice, stop_sequences, … `betas` become its header. */
   readonly parameters?: JsonObject;
 }
 
@@ -51,6 +56,10 @@ export interface LlmAnswer<Output = undefined> {
   readonly messages: readonly Json[];
   /** The model that answered the last turn. */
   readonly model: string;
+  /** Its message's id, where the API gave one. */
+  readonly id?: string;
+  /** The container that tools on the API's side ran in: give it on as `parameters: { container }`. Within a conversation it is kept. */
+  readonly container?: string;
   /** What all turns of the conversation cost, also those that an earlier execution paid. */
   readonly cost: Cost;
 }

@@ -5,7 +5,9 @@ import type { JsonObject } from "./values/json.ts";
 /** Something that a model can ask for. Made by `tool({…})`. */
 export interface Tool {
   readonly name: string;
-  readonly description: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly parameters?: JsonObject;
   readonly input: StandardSchemaV1;
   readonly inputSchema: JsonObject;
   readonly readOnly: boolean;
@@ -21,8 +23,12 @@ export interface Tool {
 export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
   /** 1 to 64 of A-Z a-z 0-9 _ -. */
   readonly name: string;
-  /** What the model is told of it. */
-  readonly description: string;
+  /** What the model is told of it. Not needed with a `type`. */
+  readonly description?: string;
+  /** Of a tool that the model knows already: "bash_20250124", "text_editor_20250728", "memory_20250818". `run` does what it asks. */
+  readonly type?: string;
+  /** Anything else that the Messages API takes of a tool: cache_control, defer_loading, input_examples, … */
+  readonly parameters?: JsonObject;
   /** Any Standard Schema that can say itself as JSON Schema (zod 4, valibot, arktype, …); else give `inputSchema`. */
   readonly input: Schema;
   /** The input as JSON Schema, for the model, where `input` can't say it. */
@@ -37,7 +43,7 @@ export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
   /** Of an effect: the receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
   /**
-   * Does it, with the input that the schema accepted, and returns what the model is told. `key` is an effect's, the same on
+   * Does it, with the input that the schema accepted, and returns what the model is told: JSON, or `toolContent([…])`. `key` is an effect's, the same on
    * every try; "" if it only reads. To throw `ToolError` says that nothing happened, and tells the model why.
    */
   run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
@@ -73,16 +79,20 @@ export function jsonSchemaOf(schema: StandardSchemaV1): JsonObject | undefined {
 export function tool<Schema extends StandardSchemaV1, Result>(
   definition: ToolDefinition<Schema, Result>,
 ): Tool {
-  const { name, description, input, readOnly = false, strict, honoursKey, run, verify } = definition;
+  const { name, type, description, parameters, input, readOnly = false, strict, honoursKey } = definition;
+  const { run, verify } = definition;
   const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
   if (typeof run !== "function") throw wrong("run should be a function");
   if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
-  const { inputSchema = jsonSchemaOf(input) } = definition;
+  if (!type && typeof description !== "string") throw wrong("description should say what it does");
+  const { inputSchema = type ? {} : jsonSchemaOf(input) } = definition;
   if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
   return Object.freeze({
     name,
-    description,
+    ...(type && { type }),
+    ...(description !== undefined && { description }),
+    ...(parameters && { parameters }),
     input,
     inputSchema,
     readOnly,
@@ -91,4 +101,21 @@ export function tool<Schema extends StandardSchemaV1, Result>(
     run: run.bind(definition),
     ...(verify && { verify: verify.bind(definition) }),
   });
+}
+
+/** What a tool's `run` returns to tell the model more than JSON. Made by `toolContent([…])`. */
+export class ToolContent {
+  /** As the Messages API has them. */
+  readonly blocks: readonly JsonObject[];
+  constructor(blocks: readonly JsonObject[]) {
+    this.blocks = blocks;
+  }
+}
+
+/**
+ * Images, documents and texts as a tool's result: `return toolContent([{ type: "image", source: { … } }])`, each block as the
+ * Messages API has it.
+ */
+export function toolContent(blocks: readonly JsonObject[]): ToolContent {
+  return new ToolContent(blocks);
 }

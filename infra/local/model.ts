@@ -14,6 +14,10 @@ export type Reply =
       readonly content: readonly JsonObject[];
       readonly stopReason?: string;
       readonly usage?: Partial<Usage>;
+      /** Of a refusal. */
+      readonly stopDetails?: JsonObject;
+      /** The id of the container that its tools ran in. */
+      readonly container?: string;
       /** Before the first event, in milliseconds. */
       readonly delay?: number;
       /** Before every other event, in milliseconds. */
@@ -120,6 +124,8 @@ function message(body: JsonObject, reply: Answer, count: number, world: World): 
     content: [...content],
     stop_reason: stopReason,
     stop_sequence: null,
+    ...(reply.stopDetails && { stop_details: reply.stopDetails }),
+    ...(reply.container && { container: { id: reply.container, expires_at: "2026-12-01T00:00:00Z" } }),
     usage: usage as unknown as JsonObject,
   } satisfies Partial<Record<keyof Message, Json>>;
 }

@@ -1,9 +1,10 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { APIError } from "@anthropic-ai/sdk/error";
+import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
 import { Messages } from "@anthropic-ai/sdk/resources/messages";
 import { messageOf } from "../errors/errors.ts";
 import type { Usage } from "../journal/usage.ts";
-import { type Model, ModelError, type Turn } from "../ports/model.ts";
+import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
 import { isJsonObject, type JsonObject } from "../values/json.ts";
 
 export interface AnthropicOptions {
@@ -27,8 +28,10 @@ const COUNTED = [
 export function anthropic(options: AnthropicOptions): Model {
   return {
     turn: (request, signal) =>
-      asked(options, signal, async (messages, given, heard) => {
-        const stream = messages.stream(request as never, given);
+      asked(options, request, signal, async (messages, given, heard) => {
+        const { betas: _, ...body } = request;
+        // That of the betas also reads the blocks which the other one drops: compaction, MCP.
+        const stream = BetaMessageStream.createMessage(messages as never, body as never, given);
         let usage: Usage | undefined;
         stream.on("streamEvent", (event) => {
           heard.isBegun = true;
@@ -43,11 +46,14 @@ export function anthropic(options: AnthropicOptions): Model {
           stopReason: message.stop_reason ?? "end_turn",
           usage: usage ?? (plain(message.usage) as Usage),
           model: message.model,
+          id: message.id,
           ...(requestId && { requestId }),
+          ...(message.container && { container: message.container.id }),
+          ...(message.stop_details && { stopDetails: plain<JsonObject>(message.stop_details) }),
         } satisfies Turn;
       }),
     count: (request, signal) =>
-      asked(options, signal, async (messages, given) => {
+      asked(options, request, signal, async (messages, given) => {
         const body = Object.fromEntries(
           COUNTED.flatMap((name) => (name in request ? [[name, request[name]]] : [])),
         );
@@ -60,6 +66,11 @@ const plain = <T>(value: unknown) => JSON.parse(JSON.stringify(value)) as T;
 const said = (usage: JsonObject) =>
   Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
 
+interface Given {
+  readonly signal: AbortSignal;
+  readonly headers: Record<string, string>;
+}
+
 interface Heard {
   /** The API has begun to answer: something may have been made. */
   isBegun: boolean;
@@ -67,8 +78,9 @@ interface Heard {
 
 async function asked<T>(
   { apiKey, baseUrl, silence = SILENCE }: AnthropicOptions,
+  { betas = [] }: TurnRequest,
   signal: AbortSignal,
-  ask: (messages: Messages, given: { signal: AbortSignal }, heard: Heard) => Promise<T>,
+  ask: (messages: Messages, given: Given, heard: Heard) => Promise<T>,
 ): Promise<T> {
   const quiet = new AbortController();
   const heard: Heard = { isBegun: false };
@@ -100,8 +112,9 @@ async function asked<T>(
   try {
     listen();
     const either = AbortSignal.any([signal, quiet.signal]);
+    const headers: Record<string, string> = betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {};
     // Only what is needed of the client: the whole of it would double a Worker's bundle.
-    return await ask(new Messages(client as never), { signal: either }, heard);
+    return await ask(new Messages(client as never), { signal: either, headers }, heard);
   } catch (error) {
     throw modelError(error, heard.isBegun, signal);
   } finally {

@@ -129,6 +129,14 @@ export const authorErrors = {
     meaning: "The model refused to answer.",
     remedy: "Read what it was asked. A handler may catch this and do something else.",
   },
+  model_stop: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning:
+      "The model stopped for a reason that this version of Pawl does not know, so nobody can say what its answer is worth.",
+    remedy: "Leave out the parameter or beta that brings the reason in the message about, or update Pawl.",
+  },
   model_truncated: {
     disposition: "fail",
     status: 500,

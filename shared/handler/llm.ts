@@ -8,14 +8,14 @@ import type { Json } from "../values/json.ts";
 import { turnsOf } from "./model-turn.ts";
 import { wantedOf } from "./output.ts";
 import type { Scene } from "./scene.ts";
-import { firstMessages, maxTokensOf, type Request, turnRequest } from "./turn-request.ts";
+import { firstMessages, isOwn, maxTokensOf, type Request, turnRequest } from "./turn-request.ts";
 import { useTool } from "./use-tool.ts";
 
 const DEFAULT_MAX_TURNS = 25;
 
 type Verbs = AgentContext<unknown>;
 type Answered = Omit<LlmAnswer, "output"> & { readonly output?: unknown };
-type Failed = "model_truncated" | "model_refusal" | "model_context" | "model_output";
+type Failed = "model_truncated" | "model_refusal" | "model_context" | "model_output" | "model_stop";
 
 /**
  * A conversation with a model: turns and tools, each in the journal, so that a handler that starts anew hears what was
@@ -35,6 +35,8 @@ export function llmOf(scene: Scene): Verbs["llm"] {
     const messages: Json[] = firstMessages(name, request);
     const wanted = wantedOf(name, request);
     const keeps = keepsAny && request.keepPrompts !== false;
+    const own = tools.filter(isOwn);
+    let container: string | undefined;
     let misses = 0;
     let heard = 0;
     let cost = NO_COST;
@@ -43,13 +45,14 @@ export function llmOf(scene: Scene): Verbs["llm"] {
       const first = turns === 0 ? ordinal : undefined;
       const news = messages.slice(heard);
       const asked = () => askedOf(redact(promptText(turns === 0 ? request.system : undefined, news)), keeps);
-      const body = turnRequest(request, messages, wanted);
+      const body = turnRequest(name, request, messages, wanted, container);
       const { turn: answer, key } = await turn(`${name}/turn ${turns + 1}`, body, first, asked);
       const failed = (code: Failed, message: string) => {
         const error = new PawlError(code, `${name}: ${message}`);
         scene.heard.failed(key, error);
         return error;
       };
+      container = answer.container ?? container;
       cost = plus(cost, costOf(answer.usage, request.model, prices));
       heard = messages.push({ role: "assistant", content: answer.content as Json });
       switch (answer.stopReason) {
@@ -57,7 +60,7 @@ export function llmOf(scene: Scene): Verbs["llm"] {
           const uses = answer.content.filter((block) => block.type === "tool_use");
           // In the order in which the model asked, so that ordinals are the same on every run.
           const ended = await Promise.allSettled(
-            uses.map((use) => useTool(scene, { name, tools, keeps }, use)),
+            uses.map((use) => useTool(scene, { name, tools: own, keeps }, use)),
           );
           // A tool that fails does not cut the others off: what they did is stored first.
           const failed = ended.find((one) => one.status === "rejected");
@@ -78,17 +81,24 @@ export function llmOf(scene: Scene): Verbs["llm"] {
         case "refusal":
           throw failed(
             "model_refusal",
-            `${request.model} refused to answer. ${textOf(answer).slice(0, 500)}`,
+            `${request.model} refused to answer. ${refusalOf(answer).slice(0, 500)}`,
           );
         case "model_context_window_exceeded":
           throw failed("model_context", `the conversation is longer than ${request.model} can hold`);
-        default: {
+        case "end_turn":
+        case "stop_sequence": {
           const checked = wanted ? await wanted.check(textOf(answer)) : { output: undefined };
           if ("output" in checked) return answered(answer, messages, cost, checked.output);
           if (++misses === wanted?.tries)
             throw failed("model_output", `none of ${misses} answers fits the schema. ${checked.why}`);
           messages.push({ role: "user", content: againOf(checked.why) });
+          break;
         }
+        default:
+          throw failed(
+            "model_stop",
+            `${request.model} stopped for ${JSON.stringify(answer.stopReason.slice(0, 100))}`,
+          );
       }
     }
     throw new PawlError("model_turns", `${name}: no answer after ${maxTurns} turns`);
@@ -103,8 +113,13 @@ function textOf({ content }: Turn): string {
   return content.flatMap((block) => (block.type === "text" ? [String(block.text)] : [])).join("");
 }
 
+function refusalOf(answer: Turn): string {
+  const { category, explanation } = answer.stopDetails ?? {};
+  return [category, explanation, textOf(answer)].filter((one) => typeof one === "string" && one).join(": ");
+}
+
 function answered(answer: Turn, messages: readonly Json[], cost: Cost, output: unknown): Answered {
-  const { stopReason, content, model } = answer;
+  const { stopReason, content, model, id, container } = answer;
   return {
     ...(output !== undefined && { output }),
     text: textOf(answer),
@@ -113,5 +128,7 @@ function answered(answer: Turn, messages: readonly Json[], cost: Cost, output: u
     messages: [...messages],
     model,
     cost,
+    ...(id !== undefined && { id }),
+    ...(container !== undefined && { container }),
   };
 }

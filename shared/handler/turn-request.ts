@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { LlmRequest } from "../llm.ts";
 import type { TurnRequest } from "../ports/model.ts";
 import type { Tool } from "../tool.ts";
-import { isJsonObject, type Json } from "../values/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../values/json.ts";
 import { closed, type Wanted } from "./output.ts";
 import { wrongCall } from "./scene.ts";
 
@@ -20,30 +20,64 @@ export function firstMessages(name: string, request: Request): Json[] {
 
 export const maxTokensOf = ({ maxTokens = DEFAULT_MAX_TOKENS }: Request) => maxTokens;
 
-/** One turn of the conversation, as the Messages API has it. */
+/** One turn of the conversation, as the Messages API has it. `container`: in which tools on its side ran before. */
 export function turnRequest(
+  name: string,
   request: Request,
   messages: readonly Json[],
   wanted: Wanted | undefined,
+  container: string | undefined,
 ): TurnRequest {
-  const { model, system, tools = [], parameters = {} } = request;
+  const { model, system, cache = false, parameters = {} } = request;
   const config = isJsonObject(parameters.output_config) ? parameters.output_config : {};
+  const given = isJsonObject(parameters.container) ? { ...parameters.container, id: container } : container;
+  const tools = toolsOf(name, request);
   return {
+    ...(cache && { cache_control: CACHED }),
     ...parameters,
     model,
     max_tokens: maxTokensOf(request),
-    ...(system !== undefined && { system }),
+    ...(system !== undefined && { system: cache ? marked(blocksOf(system)) : (system as Json) }),
     ...(wanted && { output_config: { ...config, format: wanted.format } }),
+    ...(container !== undefined && { container: given as Json }),
     messages: [...messages],
-    ...(tools.length > 0 && { tools: tools.map(toolParam) }),
-  };
+    ...(tools.length > 0 && { tools: cache ? marked(tools) : tools }),
+  } as TurnRequest;
 }
 
-function toolParam({ name, description, inputSchema, strict }: Tool) {
+const CACHED = { type: "ephemeral" } as const;
+
+/** The last of them is where the API's cache ends; the messages' end moves with `cache_control` of the request. */
+function marked(parts: readonly JsonObject[]): JsonObject[] {
+  return parts.map((part, at) => (at < parts.length - 1 ? part : { cache_control: CACHED, ...part }));
+}
+
+function blocksOf(system: string | readonly JsonObject[]): readonly JsonObject[] {
+  return typeof system === "string" ? [{ type: "text", text: system }] : system;
+}
+
+function toolsOf(name: string, { tools = [], parameters }: Request): JsonObject[] {
+  const more = Array.isArray(parameters?.tools) ? (parameters.tools as JsonObject[]) : [];
+  return [...tools.map((tool) => toolParam(name, tool)), ...more];
+}
+
+/** What runs here; the others are on the API's own side. */
+export function isOwn(tool: Tool | JsonObject): tool is Tool {
+  return typeof tool?.run === "function";
+}
+
+function toolParam(name: string, tool: Tool | JsonObject): JsonObject {
+  if (!isOwn(tool)) {
+    if (typeof tool?.type === "string" && tool.type !== "custom") return tool;
+    throw wrongCall("llm", name, "tools made by tool({…}), or of the API's own side, with a type");
+  }
+  const { type, description, inputSchema, strict, parameters } = tool;
+  if (type) return { ...parameters, type, name: tool.name };
   return {
-    name,
-    description,
-    input_schema: strict ? closed(inputSchema, `tool ${name}`) : inputSchema,
+    ...parameters,
+    name: tool.name,
+    description: description ?? "",
+    input_schema: strict ? closed(inputSchema, `tool ${tool.name}`) : inputSchema,
     ...(strict && { strict }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Effect, Tool } from "../agent.ts";
+import { type Effect, type Tool, ToolContent } from "../agent.ts";
 import { isPawlError, ToolError } from "../errors/errors.ts";
 import { askedOf } from "../journal/asked.ts";
 import type { Json, JsonObject } from "../values/json.ts";
@@ -22,19 +22,21 @@ export async function useTool(
   use: JsonObject,
 ): Promise<JsonObject> {
   const { redact = (text) => text } = scene.deps;
-  const reply = (content: Json, isError = false): JsonObject => ({
+  const answer = (content: Json, isError = false): JsonObject => ({
     type: "tool_result",
     tool_use_id: use.id ?? "",
-    content: typeof content === "string" ? content : JSON.stringify(content ?? null),
+    content,
     ...(isError && { is_error: true }),
   });
+  const reply = (content: Json, isError = false) =>
+    answer(typeof content === "string" ? content : JSON.stringify(content ?? null), isError);
   const tool = tools.find((one) => one.name === use.name);
   if (!tool) return reply(`There is no tool ${JSON.stringify(use.name)}`, true);
   const input = await accepted(tool.input, use.input);
   if ("why" in input) return reply(`The input is not what the tool takes. ${input.why}`, true);
   const told = async (run: () => unknown): Promise<JsonObject> => {
     try {
-      return { value: ((await run()) ?? null) as Json };
+      return kept(await run());
     } catch (error) {
       // The model may make something of it; everything else is the task's to deal with.
       if (error instanceof ToolError || (tool.readOnly && isOrdinary(error, scene.signal)))
@@ -51,7 +53,7 @@ export async function useTool(
     ...(verify && {
       verify: async (key: string) => {
         const found = await verify(input.value, key);
-        return found === undefined ? undefined : { value: found as Json };
+        return found === undefined ? undefined : kept(found);
       },
     }),
     ...(honoursKey !== undefined && { honoursKey }),
@@ -59,7 +61,13 @@ export async function useTool(
   const done = (await (tool.readOnly
     ? runStep(scene, callName, () => told(() => tool.run(input.value, "")), asked)
     : runEffect(scene, callName, effect, asked))) as JsonObject;
+  if ("blocks" in done) return answer(done.blocks as Json);
   return "error" in done ? reply(done.error as string, true) : reply(done.value as Json);
+}
+
+/** As the journal keeps it: whatever a stranger's JSON says, only the tool itself makes blocks of it. */
+function kept(result: unknown): JsonObject {
+  return result instanceof ToolContent ? { blocks: [...result.blocks] } : { value: (result ?? null) as Json };
 }
 
 /** None of Pawl's own, among which are Retry and Fatal: with those an author says what becomes of the task. */

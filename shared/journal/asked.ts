@@ -25,7 +25,7 @@ function beginning(text: string): string {
 }
 
 /** What is new to the model in these messages: what comes after its own last word. */
-export function promptText(system: string | undefined, messages: readonly Json[]): string {
+export function promptText(system: string | readonly Json[] | undefined, messages: readonly Json[]): string {
   const said = messages.findLastIndex((one) => isJsonObject(one) && one.role === "assistant");
   const news = messages.slice(said + 1).flatMap((one) => {
     if (!isJsonObject(one)) return [];
@@ -33,7 +33,7 @@ export function promptText(system: string | undefined, messages: readonly Json[]
   });
   if (news.length === 0) return "";
   const more = said < 0 ? [] : [`[${said + 1} earlier messages]`];
-  return [...(system ? [`[system]\n${system}`] : []), ...more, ...news].join("\n\n");
+  return [...(system ? [`[system]\n${contentText(system as Json)}`] : []), ...more, ...news].join("\n\n");
 }
 
 /** The parts of a message as text: what is no text is named. */

@@ -36,15 +36,19 @@ const PLAIN = new Set([
 
 const BOUNDLESS: Readonly<Record<string, string>> = {
   container:
-    "container: its hours are billed, and no answer says how many. Run the code in a tool of your own",
+    "container with skills: its hours are billed, and no answer says how many. Run the code in a tool of your own",
   fallbacks: "fallbacks: another model may answer, at another price. Catch the error and ask that model",
 };
+
+/** The one that searches and fetches ran in costs nothing; the tool that runs code in it is refused by itself. */
+const isWebContainer = (name: string, value: Json | undefined) =>
+  name === "container" && typeof value === "string";
 
 export function shapeOf(request: JsonObject): Shape {
   const countable = new Set<string>();
   const open = new Set<string>();
   const boundless = Object.keys(request)
-    .filter((name) => !PLAIN.has(name) && request[name] != null)
+    .filter((name) => !PLAIN.has(name) && request[name] != null && !isWebContainer(name, request[name]))
     .map((name) => BOUNDLESS[name] ?? `${name}: what it costs is not known. Leave it out`);
   let rounds = 1;
   let fees = 0;

@@ -9,13 +9,19 @@ export interface Turn {
   readonly usage: Usage;
   readonly model: string;
   readonly requestId?: string;
+  readonly id?: string;
+  /** What the tools on the model's own side ran in. */
+  readonly container?: string;
+  /** Of a refusal: what of it the API says. */
+  readonly stopDetails?: JsonObject;
 }
 
-/** A request of the Messages API, without `stream`. */
+/** A request of the Messages API, without `stream`. `betas` go into its header. */
 export type TurnRequest = JsonObject & {
   readonly model: string;
   readonly max_tokens: number;
   readonly messages: Json;
+  readonly betas?: readonly string[];
 };
 
 /** A model that answers one turn at a time. At least once: asking again is paying again. */

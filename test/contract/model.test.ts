@@ -97,6 +97,22 @@ describe.each(["Node", "workerd"])("what the API says comes whole, in %s", (wher
     expect(costOf(turn.usage, request.model, prices).usd).toBeCloseTo(model.bill(), 10);
   });
 
+  test("betas are its header, and their blocks are kept; so are ids, and what a refusal says", async () => {
+    const content = [
+      { type: "compaction", content: "All that was said.", encrypted_content: null },
+      { type: "mcp_tool_use", id: "m1", name: "read", server_name: "s", input: { at: [1] } },
+    ];
+    const stopDetails = { type: "refusal", category: "cyber", explanation: null };
+    const reply = { content, stopReason: "refusal", stopDetails, container: "container_1" };
+    await using model = await startModel(() => reply);
+    const more = { betas: ["mcp-client-2026", "compact-2026"], mcp_servers: [] };
+    const turn = await asks(model.url).turn({ ...request, ...more }, never);
+    expect(turn).toMatchObject({ content, stopDetails, container: "container_1", id: "msg_1" });
+    expect(model.requests[0]?.betas).toEqual(more.betas);
+    expect(model.requests[0]?.body).not.toHaveProperty("betas");
+    expect(await asks(model.url).count({ ...request, ...more }, never)).toBeGreaterThan(0);
+  });
+
   test("a count, for which nothing is charged, of what counting takes", async () => {
     await using model = await startModel(() => text("?"), { sizes: { file_1: 70_000 } });
     const source = { type: "file", file_id: "file_1" };

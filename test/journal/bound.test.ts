@@ -102,7 +102,11 @@ describe("what the request does not show", () => {
   });
 
   test.each<[string, JsonObject, RegExp]>([
-    ["a container", { container: "c_1" }, /container: its hours are billed.*tool of your own/],
+    [
+      "a container",
+      { container: { skills: [] } },
+      /container with skills: its hours are billed.*tool of your own/,
+    ],
     ["code", { tools: [{ type: "code_execution_20260521", name: "c" }] }, /tool code_execution_20260521/],
     ["a search without an end", { tools: [{ type: "web_search_20250305" }] }, /Give it max_uses/],
     ["an adviser", { tools: [{ type: "advisor_20260301" }] }, /tool advisor_20260301/],

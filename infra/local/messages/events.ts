@@ -5,15 +5,24 @@ type Event = JsonObject & { readonly type: RawMessageStreamEvent["type"] };
 
 /** A message as the events that make it up, its texts and inputs in two pieces each. */
 export function eventsOf(whole: JsonObject): Event[] {
-  const { content, stop_reason, usage, ...rest } = whole as JsonObject & {
+  const {
+    content,
+    stop_reason = null,
+    stop_details = null,
+    container,
+    usage,
+    ...rest
+  } = whole as JsonObject & {
     content: JsonObject[];
     usage: JsonObject;
   };
+  // Known at the end only.
+  const delta = { stop_reason, stop_sequence: null, stop_details, ...(container && { container }) };
   const start = { ...rest, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };
   return [
     { type: "message_start", message: start },
     ...content.flatMap(blockEvents),
-    { type: "message_delta", delta: { stop_reason: stop_reason ?? null, stop_sequence: null }, usage },
+    { type: "message_delta", delta, usage },
     { type: "message_stop" },
   ];
 }
