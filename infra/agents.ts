@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { Agent } from "../shared/agent.ts";
 import { messageOf, PawlError } from "../shared/errors/errors.ts";
 import { acceptedInput } from "../shared/input.ts";
@@ -10,12 +10,12 @@ import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/schedule.ts";
 import type { JsonObject } from "../shared/values/json.ts";
 import { boundsOf, shownSchema } from "./input-bounds.ts";
-
-const OURS = fileURLToPath(new URL("../agents", import.meta.url));
+import { projectFolder } from "./project.ts";
+import { readTypeScript } from "./typescript.ts";
 
 export function agentsFolder(env: Env = process.env): string {
   const own = readVariable(env, "PAWL_AGENTS_DIR");
-  return own ? resolve(own) : OURS;
+  return own ? resolve(own) : join(projectFolder(), "agents");
 }
 
 /** Names of all agents: their files' names. */
@@ -96,6 +96,7 @@ export async function loadAgent(name: string, folder: string): Promise<Agent> {
   if (!names.includes(name)) throw unknownAgent(name, names, folder);
   checkAgentName(name);
   const file = join(folder, `${name}.ts`);
+  await readTypeScript();
   let module: { default?: Agent };
   try {
     module = (await import(pathToFileURL(file).href)) as { default?: Agent };

@@ -1,4 +1,5 @@
 /** The one module that agents' tests import: a handler, proven in milliseconds, with no service. */
+import "./values/older-node.ts";
 import type { Agent } from "./agent.ts";
 import { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
 import type { JsonObject } from "./values/json.ts";

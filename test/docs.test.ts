@@ -37,7 +37,7 @@ test("every agent in the author's guide is one, and its types are right", async 
 test("every script of package.json is in the README", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
   const missing = Object.keys(scripts).filter(
-    (name) => !new RegExp(`npm (run )?${name}\\b`).test(read("README.md")),
+    (name) => !name.startsWith("pre") && !new RegExp(`npm (run )?${name}\\b`).test(read("README.md")),
   );
   expect(missing).toEqual([]);
 });

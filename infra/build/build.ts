@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildFailure, type BuildOptions, build, type Plugin } from "esbuild";
 import { type KnownAgent, knownAgents, loadAgent } from "../agents.ts";
+import { testedVersions } from "../missing.ts";
+import { ENDING, projectFolder, ROOT } from "../project.ts";
 import { bundleLimit, checkSize } from "./limit.ts";
 import { nodeModules } from "./node-modules.ts";
 import { withSources } from "./sources.ts";
-import { type FunctionKind, kindOf, ROOT, type Target } from "./targets.ts";
+import { type FunctionKind, kindOf, type Target } from "./targets.ts";
 import type { Uncarried } from "./uncarried.ts";
 import { virtual } from "./virtual.ts";
 
@@ -20,7 +22,7 @@ export interface Built {
   readonly gzip: number;
   /** The most that it may have, in KiB gzipped, where there is a limit. */
   readonly limit?: number;
-  /** What is inside, by path from the project's root. */
+  /** What is inside, by path from the project's folder. */
   readonly inputs: readonly string[];
   /** Of the API: agents whose schema it could not take along, and why. It checks their inputs by JSON Schema only. */
   readonly uncarried: readonly Uncarried[];
@@ -31,6 +33,8 @@ export interface More {
   readonly known?: readonly KnownAgent[];
   /** Where the author's settings of builds are. */
   readonly manifest?: string;
+  /** What paths are told from. */
+  readonly project?: string;
 }
 
 /** One bundle per function and platform, with the code of the chosen agent only. `known`: of all agents, where that is known. */
@@ -38,16 +42,17 @@ export async function buildFunction(
   name: string,
   target: Target,
   agents: string,
-  out = join(ROOT, "dist"),
-  { known, manifest = join(ROOT, "package.json") }: More = {},
+  out?: string,
+  { known, project = projectFolder(), manifest = join(project, "package.json") }: More = {},
 ): Promise<Built> {
   const kind = kindOf(name);
   // Wrong definitions fail here, by file and field.
   if (kind === "agent") await loadAgent(name, agents);
-  const folder = join(out, target, name);
+  const folder = join(out ?? join(project, "dist"), target, name);
   await mkdir(folder, { recursive: true });
   const file = join(folder, "index.js");
-  const entry = join(ROOT, "functions", `${kind}.${target === "cloudflare" ? "worker" : "gcp"}.ts`);
+  const platform = target === "cloudflare" ? "worker" : "gcp";
+  const entry = join(ROOT, "functions", `${kind}.${platform}${ENDING}`);
   const plugins = (carried: readonly string[]) => [
     virtual({ name, target, folder: agents, carried, ...(known && { known }) }),
     ...(target === "cloudflare" ? [nodeModules] : []),
@@ -56,6 +61,7 @@ export async function buildFunction(
     build({
       ...common,
       ...platforms[target],
+      absWorkingDir: project,
       entryPoints: [entry],
       outfile: file,
       write: false,
@@ -64,9 +70,10 @@ export async function buildFunction(
   const { result, uncarried } = await carrying(
     bundle,
     kind === "api" ? withSchema(known ?? (await knownAgents(agents))) : [],
-    (one) => bundled(join(agents, `${one}.ts`), target, plugins([])),
+    (one) => bundled(join(agents, `${one}.ts`), target, project, plugins([])),
   );
-  for (const { path, contents } of withSources(result.outputFiles, agents)) await replaceFile(path, contents);
+  for (const { path, contents } of withSources(result.outputFiles, agents, project))
+    await replaceFile(path, contents);
   if (target === "gcp") await writePackage(folder, name);
   const bytes = await readFile(file);
   const gzip = gzipSync(bytes, { level: 9 }).length;
@@ -106,8 +113,9 @@ async function carrying<Result>(
   }
 }
 
-function bundled(file: string, target: Target, plugins: Plugin[]): Promise<unknown> {
-  const only: BuildOptions = { entryPoints: [file], write: false, sourcemap: false, plugins };
+function bundled(file: string, target: Target, project: string, plugins: Plugin[]): Promise<unknown> {
+  const place: BuildOptions = { absWorkingDir: project, entryPoints: [file] };
+  const only: BuildOptions = { ...place, write: false, sourcemap: false, plugins };
   return build({ ...common, ...platforms[target], ...only });
 }
 
@@ -132,7 +140,6 @@ const common = {
   sourcemap: "linked",
   metafile: true,
   logLevel: "silent",
-  absWorkingDir: ROOT,
 } as const satisfies BuildOptions;
 
 /** Too large, or too dynamic, to be put into a bundle: installed by the platform. */
@@ -158,10 +165,8 @@ const platforms = {
 
 /** What Google's build installs beside the bundle, at the versions that were tested with it. */
 async function writePackage(folder: string, name: string): Promise<void> {
-  const ours = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
-    dependencies: Record<string, string>;
-  };
-  const dependencies = Object.fromEntries(EXTERNAL.map((one) => [one, ours.dependencies[one]]));
+  const tested = testedVersions();
+  const dependencies = Object.fromEntries(EXTERNAL.map((one) => [one, tested[one]]));
   const manifest = { name: `pawl-${name}`, private: true, type: "module", main: "index.js", dependencies };
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -1,6 +1,3 @@
-import { fileURLToPath } from "node:url";
-
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const TARGETS = ["cloudflare", "gcp"] as const;
 export type Target = (typeof TARGETS)[number];
 /** Functions of Pawl's own; every other name is an agent's. */

@@ -1,4 +1,6 @@
+import "../../shared/values/older-node.ts";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { configFrom } from "../../functions/wiring/config.ts";
 import { errorKinds } from "../../shared/errors/errors.ts";
@@ -6,6 +8,8 @@ import { functionVariables } from "../../shared/settings/functions.ts";
 import { serverVariables } from "../../shared/settings/servers.ts";
 import { localVariables } from "../../shared/settings/tools.ts";
 import type { Variable } from "../../shared/settings/variable.ts";
+import { missingPackage } from "../missing.ts";
+import { isInstalled, PACKAGE, withDocs } from "../project.ts";
 import { endWhenSaid, sayError, sayJson } from "./output.ts";
 import { addAudit } from "./project/audit.ts";
 import { addBuild } from "./project/build.ts";
@@ -15,6 +19,7 @@ import { addDemo } from "./project/demo.ts";
 import { addDeploy } from "./project/deploy.ts";
 import { addDev } from "./project/dev.ts";
 import { addDrill } from "./project/drill.ts";
+import { addInit } from "./project/init.ts";
 import { addNew } from "./project/new.ts";
 import { addQuota } from "./project/quota.ts";
 import { addReconcile } from "./project/reconcile.ts";
@@ -31,7 +36,7 @@ import { addSubmit } from "./tasks/submit.ts";
 import { addTasks } from "./tasks/tasks.ts";
 import { addTop } from "./tasks/top.ts";
 
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")) as {
   version: string;
 };
 
@@ -57,7 +62,7 @@ Exit codes: 0 done, 1 something is wrong, 2 used wrongly, 130 stopped by a secon
 const program = new Command("pawl")
   .version(version)
   .description("Runs AI agents' tasks exactly once, on NATS JetStream and a document store")
-  .addHelpText("after", ENVIRONMENT)
+  .addHelpText("after", withDocs(ENVIRONMENT))
   .showHelpAfterError("(see pawl --help)")
   .exitOverride();
 
@@ -87,13 +92,15 @@ addReport(program, config);
 addToken(program, config);
 addQuota(program, config);
 addAudit(program, config);
+addInit(program);
 addNew(program);
 addCreds(program);
 addBuild(program);
 addDeploy(program);
 addDev(program);
-addDemo(program);
 addDrill(program);
+// Of its repository only: it is about Pawl itself.
+if (!isInstalled) addDemo(program);
 addCompletion(program);
 
 // Whoever reads may have enough, as `head` does: what is said after that is nobody's loss.
@@ -103,7 +110,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = usage(error);
-  else process.exitCode = sayError(error, process.argv.includes("--json"));
+  else process.exitCode = sayError(missingPackage(error) ?? error, process.argv.includes("--json"));
 }
 // A client that still retries in the background must not keep a finished command alive.
 await endWhenSaid();

@@ -1,5 +1,6 @@
 import { errorKinds, isPawlError, messageOf } from "../../shared/errors/errors.ts";
 import type { Log, LogFields } from "../../shared/ports/log.ts";
+import { withDocs } from "../project.ts";
 
 /**
  * What a terminal obeys instead of showing it, and what nobody sees: control characters, line separators, what turns the
@@ -92,7 +93,7 @@ export function sayError(error: unknown, json: boolean): number {
       ? `\n  ${errorKinds[code].remedy} (docs/errors.md#${code})`
       : `\n${(error as Error)?.stack ?? ""}`;
     const lines = message.split("\n").map(printable).join("\n  ");
-    process.stderr.write(`pawl: ${lines}${more}\n`);
+    process.stderr.write(withDocs(`pawl: ${lines}${more}\n`));
   }
   return errorKinds[code ?? "unexpected"].exitCode;
 }

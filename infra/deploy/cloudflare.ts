@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
-import { unstable_readConfig } from "wrangler";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
+import { missingPackage } from "../missing.ts";
+import { readWrangler } from "../wrangler.ts";
 import type { CommandResult } from "./commands.ts";
 import type { Looked, Platform } from "./platform.ts";
 
@@ -78,8 +79,10 @@ export function cloudflare(env?: string): Platform {
 
 function readConfig(path: string, env: string | undefined) {
   try {
-    return unstable_readConfig({ config: path, ...(env && { env }) }, { hideWarnings: true });
+    return readWrangler(path, env);
   } catch (error) {
+    const missing = missingPackage(error);
+    if (missing) throw missing;
     const reason = messageOf(error);
     const isNoEnv = env && reason.includes("No environment found");
     const add = `${FILE} has no [env.${env}]. Add it, with [env.${env}.vars]`;

@@ -74,5 +74,5 @@ function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<CommandRe
 
 function hint(command: string): string {
   if (command === "gcloud") return ". Install it: https://cloud.google.com/sdk/docs/install";
-  return command === "wrangler" ? ". Run: npm ci" : "";
+  return command === "wrangler" ? ". Run: npm install --save-dev wrangler" : "";
 }

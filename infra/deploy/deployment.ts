@@ -102,7 +102,7 @@ export async function prepare(name: string, deploying: Deploying, isAlone = true
   ]);
   if (!dryRun && "problem" in there) throw new PawlError("deploy_incomplete", there.problem);
   const command = (one: string) =>
-    ["npm run deploy --", one, ...(target === "gcp" ? ["--target gcp"] : []), ...(env ? ["--env", env] : [])]
+    ["npx pawl deploy", one, ...(target === "gcp" ? ["--target gcp"] : []), ...(env ? ["--env", env] : [])]
       .join(" ")
       .trim();
   const plan: Plan = {

@@ -1,18 +1,24 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { text as wholeText } from "node:stream/consumers";
-import { unstable_readConfig } from "wrangler";
-import { ROOT } from "../build/targets.ts";
+import { ROOT } from "../project.ts";
+import { readWrangler } from "../wrangler.ts";
 import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
 import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 /** The program itself: the package's command is a script that starts it, and signals would reach only that. */
-const { default: BINARY } = createRequire(import.meta.url)("workerd") as { default: string };
+const { default: BINARY, compatibilityDate: NEWEST } = createRequire(import.meta.url)("workerd") as {
+  default: string;
+  compatibilityDate: string;
+};
 
+/** For Pawl's own tests; an installed package has none. */
 const OUR_WRANGLER = join(ROOT, "wrangler.toml");
+const theirs = existsSync(OUR_WRANGLER) ? OUR_WRANGLER : undefined;
 
 export interface LocalFunction {
   readonly name: string;
@@ -36,7 +42,7 @@ export interface LocalWorkerdOptions {
   /** Every line that it prints. */
   readonly hear?: (line: string) => void;
   readonly choosePort?: ChoosePort;
-  /** Whose compatibility date and flags it has; those of Pawl's own wrangler.toml when left out. */
+  /** Whose compatibility date and flags it has; those that Pawl needs when left out. */
   readonly wrangler?: string;
 }
 
@@ -80,7 +86,7 @@ function ask(url: string): Promise<string> {
 async function workerdIn(
   folder: string,
   functions: readonly LocalFunction[],
-  { vars, hear, choosePort = freePort, wrangler = OUR_WRANGLER }: LocalWorkerdOptions,
+  { vars, hear, choosePort = freePort, wrangler = theirs }: LocalWorkerdOptions,
 ): Promise<{ server: ServerProcess; ports: Ports }> {
   const ports = new Map<string, number>();
   for (const { name } of [...functions, FRONT]) ports.set(name, await choosePort());
@@ -114,13 +120,14 @@ const FRONT_SOURCE = `export default {
 `;
 
 /** What a function's runtime is like, as its wrangler.toml says. */
-export function compatibilityOf(wrangler = OUR_WRANGLER) {
-  const { compatibility_date: date, compatibility_flags: flags } = unstable_readConfig(
-    { config: wrangler },
-    { hideWarnings: true },
-  );
+export function compatibilityOf(wrangler = theirs) {
+  if (wrangler === undefined) return { date: NEWEST, flags: NEEDED };
+  const { compatibility_date: date, compatibility_flags: flags } = readWrangler(wrangler);
   return { date, flags };
 }
+
+/** Flags that Pawl's functions need: docs/deploy.md says why. */
+const NEEDED = ["global_fetch_strictly_public", "nodejs_als"];
 
 /** The escapes of JSON and of Cap'n Proto are the same but for one: there \u0001 is \x01. */
 function asCapnp(json: string): string {
@@ -132,7 +139,7 @@ function configOf(
   vars: Readonly<Record<string, string>>,
   ports: Ports,
   folder: string,
-  wrangler: string,
+  wrangler: string | undefined,
 ): string {
   const { date, flags } = compatibilityOf(wrangler);
   const text = (value: string) => asCapnp(JSON.stringify(value));

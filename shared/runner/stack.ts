@@ -60,7 +60,7 @@ export function readable(stack: string, bundle: Bundle | undefined, root: string
 }
 
 /** Where the project's sources lie, where they run as they are. */
-const HERE = (import.meta.url ?? "").replace(/shared\/runner\/stack\.ts$/, "");
+const HERE = (import.meta.url ?? "").replace(/shared\/runner\/stack\.[jt]s$/, "");
 
 const isFrame = (line: string): boolean => /^\s+at /.test(line);
 const FRAME = /^\s+at (?:(.*) \()?([^()]*?):(\d+):(\d+)\)?$/;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ROOT, TARGETS } from "../../infra/build/targets.ts";
+import { TARGETS } from "../../infra/build/targets.ts";
+import { ROOT } from "../../infra/project.ts";
 import { type DeployStage, deployStage, GCP, WRANGLER } from "../support/deploying.ts";
 import { testNats } from "../support/servers/stores.ts";
 

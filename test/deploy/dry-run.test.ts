@@ -83,12 +83,12 @@ describe("for whoever is paged", () => {
     ]);
     expect(under("to be deployed along:")).toEqual([
       expect.stringMatching(
-        /^ {2}api: outdated \(code: 1 → [0-9a-f]{12}, PAWL_ACK_WAIT: not set → "60s"\)\. Run: npm run deploy -- api$/,
+        /^ {2}api: outdated \(code: 1 → [0-9a-f]{12}, PAWL_ACK_WAIT: not set → "60s"\)\. Run: npx pawl deploy api$/,
       ),
       expect.stringMatching(
-        /^ {2}dispatch: outdated \(code: 1 → [0-9a-f]{12}, ticket's lanes: 1 → 2, PAWL_ACK_WAIT: .*\)\. Run: npm run deploy -- dispatch$/,
+        /^ {2}dispatch: outdated \(code: 1 → [0-9a-f]{12}, ticket's lanes: 1 → 2, PAWL_ACK_WAIT: .*\)\. Run: npx pawl deploy dispatch$/,
       ),
-      "  reconcile: not deployed. Run: npm run deploy -- reconcile",
+      "  reconcile: not deployed. Run: npx pawl deploy reconcile",
     ]);
     expect(under("to go back to v-ticket:")).toEqual([
       "  npx wrangler rollback v-ticket --name fleet-ticket",

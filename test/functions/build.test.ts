@@ -2,7 +2,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildFunction } from "../../infra/build/build.ts";
-import { ROOT, TARGETS } from "../../infra/build/targets.ts";
+import { TARGETS } from "../../infra/build/targets.ts";
+import { ROOT } from "../../infra/project.ts";
 import { bundle } from "../support/servers/platforms.ts";
 import { CLI, startProcess } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
@@ -51,11 +52,11 @@ test.each(TARGETS)(
 
 test("what Google installs beside a bundle is what was tested", async () => {
   const { folder } = await bundle("walker", "gcp");
-  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const { devDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const written = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   expect(written).toMatchObject({ type: "module", main: "index.js" });
   for (const [name, version] of Object.entries(written.dependencies))
-    expect(dependencies[name]).toBe(version);
+    expect(devDependencies[name]).toBe(version);
   expect(Object.keys(written.dependencies)).toHaveLength(2);
 });
 

@@ -1,7 +1,7 @@
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Wired } from "../../functions/wiring/wire.node.ts";
-import { ROOT } from "../../infra/build/targets.ts";
+import { ROOT } from "../../infra/project.ts";
 import { readJournal } from "../../shared/journal/journal.ts";
 import type { Result } from "./result.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
-import { ROOT } from "../../infra/build/targets.ts";
+import { ROOT } from "../../infra/project.ts";
 
 /** How agents in such a folder import Pawl. */
 export const SHARED = "../../shared";

@@ -14,7 +14,7 @@ export function addBuild(program: Command): void {
     .option("--json", "answer in JSON")
     .addHelpText(
       "after",
-      "\nAn agent's bundle for Workers may have 256 KiB gzipped, or pawl.bundleLimitKiB of package.json.\nExample:\n  npm run build -- echo --target gcp",
+      "\nAn agent's bundle for Workers may have 256 KiB gzipped, or pawl.bundleLimitKiB of package.json.\nExample:\n  npx pawl build echo --target gcp",
     )
     .action(async (name: string, options: { target: Target; json?: boolean }) => {
       const { buildFunction } = await import("../../build/build.ts");

@@ -2,11 +2,12 @@ import { delimiter, dirname, join } from "node:path";
 import { type Command, Option } from "commander";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { agentsFolder, loadAgent } from "../../agents.ts";
-import { kindOf, ROOT, TARGETS, type Target } from "../../build/targets.ts";
+import { kindOf, TARGETS, type Target } from "../../build/targets.ts";
 import { commandsOf } from "../../deploy/commands.ts";
 import type { Deployed, Deploying, Prepared } from "../../deploy/deployment.ts";
 import { obstacles } from "../../deploy/plan.ts";
 import { planLines } from "../../deploy/said.ts";
+import { PACKAGE, projectFolder } from "../../project.ts";
 import { say, sayError, sayJson } from "../output.ts";
 
 interface Options {
@@ -24,8 +25,8 @@ functions have to be deployed along, and how to go back. It ends with 1 if somet
 --all deploys the agents, then dispatch, reconcile and api; it checks everything first, and stops at the first failure.
 An agent's streams are ensured with NATS_URL, NATS_CREDS, NATS_USER and NATS_PASSWORD of this environment.
 Examples:
-  npm run deploy -- echo --target gcp --dry-run
-  npm run deploy -- --all --env staging`;
+  npx pawl deploy echo --target gcp --dry-run
+  npx pawl deploy --all --env staging`;
 
 export function addDeploy(program: Command): void {
   program
@@ -103,7 +104,8 @@ async function deployings(options: Options): Promise<() => Deploying> {
     target === "cloudflare"
       ? (await import("../../deploy/cloudflare.ts")).cloudflare(env)
       : (await import("../../deploy/gcp.ts")).gcp(env);
-  const path = [dirname(process.execPath), process.env.PATH, join(ROOT, "node_modules/.bin")];
+  const bins = [projectFolder(), PACKAGE].map((folder) => join(folder, "node_modules/.bin"));
+  const path = [dirname(process.execPath), process.env.PATH, ...new Set(bins)];
   const own = { PATH: path.join(delimiter), WRANGLER_SEND_METRICS: "false", NO_COLOR: "1" };
   return () => ({
     options: { target, dryRun, ensure, ...(env && { env }) },

@@ -1,15 +1,13 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { checkAgentName } from "../../../shared/task/names.ts";
 import { agentsFolder } from "../../agents.ts";
 import { isCoreIdentity } from "../../creds/plan.ts";
+import { isInstalled, projectFolder, ROOT } from "../../project.ts";
 import { say, sayJson } from "../output.ts";
-
-const SHARED = fileURLToPath(new URL("../../../shared", import.meta.url));
 
 export function addNew(program: Command): void {
   program
@@ -41,13 +39,16 @@ export function addNew(program: Command): void {
     });
 }
 
-function from(folder: string, module: string): string {
-  const path = relative(folder, join(SHARED, module));
+/** How agents import Pawl: by its name, but for those of its own repository. */
+function from(folder: string, door: "agent" | "testing"): string {
+  const isOurs = !isInstalled && projectFolder(folder) === ROOT;
+  if (!isOurs) return door === "agent" ? "pawl" : "pawl/testing";
+  const path = relative(folder, join(ROOT, "shared", `${door}.ts`));
   return path.startsWith(".") ? path : `./${path}`;
 }
 
 const agent = (folder: string) => `import * as z from "zod";
-import { defineAgent } from "${from(folder, "agent.ts")}";
+import { defineAgent } from "${from(folder, "agent")}";
 
 export default defineAgent({
   input: z.object({ topic: z.string() }),
@@ -65,7 +66,7 @@ export default defineAgent({
 `;
 
 const test = (name: string, folder: string) => `import { expect, test } from "vitest";
-import { everyCrash, runAgent } from "${from(folder, "testing.ts")}";
+import { everyCrash, runAgent } from "${from(folder, "testing")}";
 import agent from "./${name}.ts";
 
 const model = ["It is a topic."];

@@ -6,6 +6,7 @@ import { errorKinds, isPawlError, messageOf, PawlError } from "../../../shared/e
 import type { Failed } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { agentsFolder, checkAgents, lanesKnown } from "../../agents.ts";
+import { withDocs } from "../../project.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
 import { rawLines, rawText } from "../raw.ts";
@@ -142,7 +143,7 @@ function letterLines(task: Failed): string[] {
       ["phase", error.phase],
       ["attempts", `${attempts} failures, ${executions} starts, ${dispatches} dispatches`],
       ["input", raw ? undefined : short(input)],
-      ["to do", `${errorKinds[error.code].remedy} (docs/errors.md#${error.code})`],
+      ["to do", withDocs(`${errorKinds[error.code].remedy} (docs/errors.md#${error.code})`)],
       ["again", raw ? undefined : `pawl dlq redrive ${id}`],
     ]),
     ...(raw ? rawLines(raw) : []),

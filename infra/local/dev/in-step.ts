@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { messageOf } from "../../../shared/errors/errors.ts";
 import type { Env } from "../../../shared/settings/variable.ts";
 import { agentNames } from "../../agents.ts";
-import { OWN_FUNCTIONS, ROOT } from "../../build/targets.ts";
+import { OWN_FUNCTIONS } from "../../build/targets.ts";
+import { isInstalled, ROOT } from "../../project.ts";
 import type { Tell } from "../find-nats.ts";
 import { buildChanged } from "./changes/build.ts";
 import { changedSince, stampsOf, withMore } from "./changes/look.ts";
@@ -25,6 +26,9 @@ export interface StepOptions {
   readonly scripts: Scripts;
   readonly tell: Tell;
 }
+
+/** Whoever works on Pawl changes these; an installed package stays as it is. */
+const PAWLS_OWN = isInstalled ? [] : [join(ROOT, "shared"), join(ROOT, "functions")];
 
 /** Keeps queues, functions, variables and scripts in step with the author's files. Throws where settings are wrong. */
 export function inStep({ project, shell, parts, scripts, tell, ...options }: StepOptions) {
@@ -83,7 +87,7 @@ export function inStep({ project, shell, parts, scripts, tell, ...options }: Ste
     return needsBuild({ names, scripts: spoken }, OWN_FUNCTIONS, builds, changed);
   };
   const watched = () => ({
-    trees: [agents, join(ROOT, "shared"), join(ROOT, "functions")],
+    trees: [agents, ...PAWLS_OWN],
     files: [...filesOf(builds), ...settings],
   });
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ROOT } from "../../../infra/build/targets.ts";
 import { isDevVarsExposed, projectIn, readSources } from "../../../infra/local/dev/project.ts";
+import { ROOT } from "../../../infra/project.ts";
 
 test("both files are read as they are now; what can't be read is named; elsewhere the project is Pawl's own", () => {
   const folder = mkdtempSync(join(tmpdir(), "pawl-test-"));

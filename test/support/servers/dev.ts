@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { configFrom } from "../../../functions/wiring/config.ts";
-import { ROOT } from "../../../infra/build/targets.ts";
+import { ROOT } from "../../../infra/project.ts";
 import type { Env } from "../../../shared/settings/variable.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
 import { SHARED, tempAgents } from "../temp-agents.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
-import { ROOT } from "../../../infra/build/targets.ts";
+import { ROOT } from "../../../infra/project.ts";
 
 /** Programs that tests start, each in one file: its hundreds of modules would take half a second of every start. */
 export interface Programs {

@@ -1,11 +1,12 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ENDING } from "../../../project.ts";
 import { startServer } from "../../process.ts";
 import type { BuildRequest } from "./builder.ts";
 import type { Builds } from "./plan.ts";
 
-const BUILDER = fileURLToPath(new URL("builder.ts", import.meta.url));
+const BUILDER = fileURLToPath(new URL(`builder${ENDING}`, import.meta.url));
 const LONGEST_BUILD = 180_000;
 
 /** Has a process of its own build what a change concerns. What can't be built is in the answer; only a lost builder throws. */

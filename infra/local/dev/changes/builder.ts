@@ -2,6 +2,7 @@
  * Builds what a change concerns, once, as a process of its own: what was imported stays imported in a process, so a changed
  * agent would be seen as it was; and neither its memory nor esbuild's service outlives the build.
  */
+import "../../../../shared/values/older-node.ts";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -10,8 +11,9 @@ import { build } from "esbuild";
 import { messageOf } from "../../../../shared/errors/errors.ts";
 import { agentNames, knownOf, loadAgent } from "../../../agents.ts";
 import { buildFunction } from "../../../build/build.ts";
-import { kindOf, OWN_FUNCTIONS, ROOT } from "../../../build/targets.ts";
+import { kindOf, OWN_FUNCTIONS } from "../../../build/targets.ts";
 import { knownTo } from "../../../build/virtual.ts";
+import { projectFolder } from "../../../project.ts";
 import {
   type Builds,
   type Bundle,
@@ -29,6 +31,8 @@ export interface BuildRequest {
   /** Absolute paths. */
   readonly changed: readonly string[];
 }
+
+const project = projectFolder();
 
 async function builds({ agents: folder, out, before, changed }: BuildRequest): Promise<Builds> {
   const problems: Problem[] = [];
@@ -86,7 +90,7 @@ async function look(name: string, folder: string): Promise<DevAgent> {
   const agent = await loadAgent(name, folder).catch(async (error: unknown) => {
     // Of a file that is no TypeScript esbuild says the line and the place, and Node does not.
     const checked = { bundle: true, packages: "external", write: false, logLevel: "silent" } as const;
-    await build({ entryPoints: [join(folder, `${name}.ts`)], absWorkingDir: ROOT, ...checked });
+    await build({ entryPoints: [join(folder, `${name}.ts`)], absWorkingDir: project, ...checked });
     throw error;
   });
   return { ...knownOf(name, agent), secrets: agent.secrets };
@@ -104,7 +108,7 @@ async function buildScript(name: string, agents: string, out: string): Promise<B
       target: "node24",
       write: false,
     },
-    ...{ metafile: true, logLevel: "silent", absWorkingDir: ROOT, sourcemap: "inline" },
+    ...{ metafile: true, logLevel: "silent", absWorkingDir: project, sourcemap: "inline" },
   });
   const contents = outputFiles[0]?.contents ?? new Uint8Array();
   const folder = join(out, "scripts");
@@ -120,7 +124,7 @@ async function buildScript(name: string, agents: string, out: string): Promise<B
 function ownFiles(inputs: readonly string[]): string[] {
   return inputs
     .filter((input) => !input.startsWith("pawl:") && !/(^|\/)node_modules\//.test(input))
-    .map((input) => resolve(ROOT, input));
+    .map((input) => resolve(project, input));
 }
 
 const [request = "", answer = ""] = process.argv.slice(2);
