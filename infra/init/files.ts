@@ -11,7 +11,7 @@ export function filesOf(choice: Choice, pins: Pins, pawl = PAWL): Readonly<Recor
     "agents/hello.ts": AGENT,
     "agents/hello.test.ts": TEST,
     ...(platform === "cloudflare"
-      ? { "wrangler.toml": wranglerToml(choice, pins.compatibilityDate) }
+      ? { "wrangler.toml": wranglerToml(choice, pins) }
       : { "gcp.env": gcpEnv(choice) }),
     ...(store === "firestore" && { "firebase.json": FIREBASE }),
     ".github/workflows/pawl.yml": workflow(platform),
@@ -42,6 +42,8 @@ function manifestOf({ name, platform }: Choice, { development, overrides }: Pins
     },
     dependencies: { pawl, ...LIBRARIES },
     devDependencies: Object.fromEntries(needed),
+    // Of those that npm would ask about: none of them is needed, so none is run.
+    allowScripts: { esbuild: false, workerd: false, ...(platform === "cloudflare" && { sharp: false }) },
     ...(overrides && { overrides }),
   };
 }

@@ -40,7 +40,7 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   const folder = isHere ? resolve(".") : resolve(choice.name);
   const pawl =
     options.pawl && (/[/\\]|\.tgz$/.test(options.pawl) ? `file:${resolve(options.pawl)}` : options.pawl);
-  const files = filesOf(choice, pinsFor(process.version), pawl || undefined);
+  const files = filesOf(choice, pinsFor(process.version, choice.platform), pawl || undefined);
   const written = await writeFiles(folder, files);
   const installs = options.install ?? true;
   if (installs) await npmInstall(folder, options.json ?? false);

@@ -1,13 +1,14 @@
 import type { Choice, Platform } from "./choice.ts";
+import type { Pins } from "./pins.ts";
 
-export function wranglerToml({ name, store }: Choice, compatibilityDate: string): string {
+export function wranglerToml({ name, store }: Choice, { compatibility: { date, flags } }: Pins): string {
   return `# Settings of all functions on Cloudflare Workers. \`pawl deploy <function>\` gives each its name, bundle and cron.
 # Secrets are not here: docs/deploy.md says which ones there are and how to set them.
 name = "${name}"
-compatibility_date = "${compatibilityDate}"
+compatibility_date = "${date}"
 # Without the first a Worker may not call another one of the same account by its address: the API could wake nobody.
 # By the second a wait inside a step is recognised across its awaits.
-compatibility_flags = ["global_fetch_strictly_public", "nodejs_als"]
+compatibility_flags = ${JSON.stringify(flags).replaceAll(",", ", ")}
 
 [observability]
 enabled = true

@@ -40,7 +40,7 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
   return { wrote, kept, added };
 }
 
-const MERGED = ["scripts", "dependencies", "devDependencies", "overrides"] as const;
+const MERGED = ["scripts", "dependencies", "devDependencies", "allowScripts", "overrides"] as const;
 
 /** With what is missing of ours: what it says itself stays. */
 function mergedManifest(

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
+import { holdPid } from "./pid.ts";
 
 /** Longer than a guard takes to end its server. */
 const LONGEST_END = 15_000;
@@ -15,17 +15,27 @@ const LONGEST_END = 15_000;
 export function claimProject(state: string): Disposable {
   mkdirSync(state, { recursive: true, mode: 0o700 });
   const holder = join(state, "pid");
-  const lock = new DatabaseSync(join(state, "lock"));
+  const taken = () => {
+    const pid = read(holder);
+    return new PawlError(
+      "setting_invalid",
+      `Another dev runs in this project${pid ? ` (process ${pid})` : ""}, on ${state}. Use that one, or end it first`,
+    );
+  };
+  // Before Node 24 SQLite is not there, or Node warns of it.
+  const [major = 0] = process.versions.node.split(".").map(Number);
+  const sqlite = major >= 24 && process.getBuiltinModule("node:sqlite");
+  if (!sqlite) {
+    if (!holdPid(holder)) throw taken();
+    return { [Symbol.dispose]: () => rmSync(holder, { force: true }) };
+  }
+  const lock = new sqlite.DatabaseSync(join(state, "lock"));
   try {
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
   } catch (error) {
     lock.close();
     if (!/locked/.test(messageOf(error))) throw error;
-    const pid = read(holder);
-    throw new PawlError(
-      "setting_invalid",
-      `Another dev runs in this project${pid ? ` (process ${pid})` : ""}, on ${state}. Use that one, or end it first`,
-    );
+    throw taken();
   }
   writeFileSync(holder, String(process.pid));
   return { [Symbol.dispose]: () => lock.close() };

@@ -1,9 +1,10 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { claimProject, untilEnded } from "../../../infra/local/dev/lock.ts";
+import { holdPid } from "../../../infra/local/dev/pid.ts";
 import { startProcess } from "../../support/servers/runners.ts";
 import { testNats } from "../../support/servers/stores.ts";
 
@@ -37,4 +38,17 @@ test("a nats-server of before is waited for, and named if it does not end; a num
   await waiting;
   await writeFile(join(folder, "nats.pid"), String(process.pid));
   await untilEnded(folder, 0);
+});
+
+test("an older Node holds a project by its process's number: what lives keeps it, what is dead gives way", async () => {
+  const file = join(await mkdtemp(join(tmpdir(), "pawl-test-")), "pid");
+  const other = startProcess(["-e", "console.log('UP'); setInterval(() => {}, 1000)"], {});
+  await other.says(/UP/);
+  await writeFile(file, String(other.pid));
+  expect(holdPid(file)).toBe(false);
+  expect(await readFile(file, "utf8")).toBe(String(other.pid));
+  await other.kill("SIGKILL");
+  expect(holdPid(file)).toBe(true);
+  expect(await readFile(file, "utf8")).toBe(String(process.pid));
+  expect(await readdir(join(file, ".."))).toEqual(["pid"]);
 });
