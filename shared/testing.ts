@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
 import type { JsonObject } from "./values/json.ts";
 
+export { type ReplaysOptions, replays } from "./testing/replays.ts";
 export { type AgentRun, type RunOptions, runAgent } from "./testing/run-agent.ts";
 export { asks, type ModelScript, type ScriptedTurn } from "./testing/scripted-model.ts";
 

@@ -93,7 +93,22 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/adapters/jetstream": [...OUTSIDE, "@nats-io/*"],
   "shared/adapters/kv": [...OUTSIDE, "shared/adapters", "shared/adapters/jetstream", "@nats-io/*"],
   "shared/adapters/firestore": [...OUTSIDE, "shared/adapters", "@google-cloud/firestore"],
-  "shared/testing": [...OUTSIDE, "shared/runner", "shared/agent.ts"],
+  "shared/replay": [
+    ...ACTIVITY,
+    "shared/runner",
+    "shared/testing/memory-store.ts",
+    "shared/agent.ts",
+    "node:fs/promises",
+    "node:path",
+  ],
+  "shared/testing": [
+    ...OUTSIDE,
+    "shared/runner",
+    "shared/replay",
+    "shared/agent.ts",
+    "node:path",
+    "node:url",
+  ],
   "shared/web": [
     ...OUTSIDE,
     "shared/input.ts",

@@ -165,6 +165,15 @@ export const authorErrors = {
     meaning: "An agent with a budget asked for a model whose price is not known.",
     remedy: "Give its price in PAWL_PRICES, or name a model of shared/journal/prices.ts.",
   },
+  replay_differs: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning:
+      "A test replayed journals on today's code, and some tasks would not go on, or would end otherwise.",
+    remedy:
+      "Where that was not meant, mend the code; where it was, branch on `version` (docs/author.md), allow that kind of difference, or export the journals anew.",
+  },
   result_invalid: {
     disposition: "fail",
     status: 500,

@@ -1,7 +1,7 @@
 import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
 import { known } from "../journal/entries.ts";
-import { trail } from "../journal/trail.ts";
+import { type Trail, trail } from "../journal/trail.ts";
 import { inside, isAwaitedAlone, isInside } from "./awaits.ts";
 import { childrenOf } from "./child.ts";
 import { effectOf } from "./effect.ts";
@@ -35,7 +35,10 @@ function together(all: readonly Suspension[], isAlone: boolean): Suspension {
 }
 
 /** What a scene is made of. */
-type Given = Pick<Scene, "deps" | "task" | "agent" | "journal" | "signal" | "guard">;
+type Given = Pick<Scene, "deps" | "task" | "agent" | "journal" | "signal" | "guard"> & {
+  /** A replay goes along the handler's way through its journal. */
+  readonly along?: (path: Trail) => Trail;
+};
 
 type Verbs = "step" | "effect" | "sleep" | "waitFor" | "approval" | "llm" | "submit";
 
@@ -53,9 +56,9 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
 const MOST_FAILED_ON = 1_000;
 
 export function callsOf(given: Given): Calls {
-  const { agent, journal, signal } = given;
+  const { agent, journal, signal, along = (path) => path } = given;
   const versions = { journal: journal.version, agent: agent.version };
-  const path = trail(journal.listed(), versions, isAwaitedAlone);
+  const path = along(trail(journal.listed(), versions, isAwaitedAlone));
   const { promise: suspended, resolve: suspend } = Promise.withResolvers<Suspension>();
   const { promise: quiet, resolve: beQuiet } = Promise.withResolvers<void>();
   const heard = hearing();
@@ -96,7 +99,7 @@ export function callsOf(given: Given): Calls {
       if (parked.length > 0) isAlone = false;
       underWay++;
       try {
-        return await go(call);
+        return call.isEnd ? await scene.park({ kind: "handOff", ended: true }) : await go(call);
       } finally {
         call.leave();
         over();

@@ -1,5 +1,5 @@
 import { messageOf, PawlError, Retry } from "../errors/errors.ts";
-import type { Asked } from "../journal/asked.ts";
+import { type Asked, askedHashOf } from "../journal/asked.ts";
 import { checkBounded, mostOf, shapeOf } from "../journal/bound.ts";
 import { type Budget, budgetOf } from "../journal/budget.ts";
 import type { Cost } from "../journal/cost.ts";
@@ -56,6 +56,7 @@ export function turnsOf(
             at,
             alone,
             reserved: most,
+            askedHash: askedHashOf(request),
             ...again,
             ...given,
           });
@@ -96,7 +97,7 @@ export function turnsOf(
       }
     };
     // A conversation of the same name again is only safe to tell apart where nothing runs beside it.
-    return through("turn", name, go, { inner: first === undefined, repeats: (first ?? 1) > 1 });
+    return through("turn", name, go, { inner: first === undefined, repeats: (first ?? 1) > 1, request });
   };
 }
 

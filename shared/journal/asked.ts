@@ -1,4 +1,5 @@
-import { byteLength, isJsonObject, type Json } from "../values/json.ts";
+import type { TurnRequest } from "../ports/model.ts";
+import { byteLength, canonicalJson, isJsonObject, type Json, sha256 } from "../values/json.ts";
 
 /** What a model or a tool was asked, for people: nothing is decided by it. Without a text: its author wants none kept. */
 export interface Asked {
@@ -22,6 +23,11 @@ export function askedOf(text: string, isKept: boolean): { asked?: Asked } {
 function beginning(text: string): string {
   const encoded = new TextEncoder().encode(text.slice(0, ASKED_BYTES)).subarray(0, ASKED_BYTES);
   return new TextDecoder().decode(encoded, { stream: true });
+}
+
+/** The same for the same request, whatever the order of its fields. */
+export function askedHashOf(request: TurnRequest): string {
+  return sha256(canonicalJson(JSON.parse(JSON.stringify(request)) as Json)).slice(0, 32);
 }
 
 /** What is new to the model in these messages: what comes after its own last word. */

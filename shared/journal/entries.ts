@@ -52,6 +52,8 @@ type Said =
       readonly reserved?: Cost;
       /** What the model or a tool was given, with the first try. */
       readonly asked?: Asked;
+      /** Of a turn, a hash of its whole request: whether other code would ask the same. */
+      readonly askedHash?: string;
     })
   | (Kept & {
       readonly kind: "receipt";

@@ -1,8 +1,11 @@
 import { PawlError } from "../errors/errors.ts";
+import type { TurnRequest } from "../ports/model.ts";
 import { type CallKind, type Entry, type Known, known, type Place } from "./entries.ts";
 
 export interface Call extends Place {
   readonly known?: Known;
+  /** It has no result, and may not be made: this is only a replay. */
+  readonly isEnd?: true;
   /** The call's result is about to be given to the handler. */
   leave(): void;
 }
@@ -12,6 +15,8 @@ export interface How {
   readonly inner?: boolean;
   /** The same as one before, in other words. */
   readonly repeats?: boolean;
+  /** Of a turn: what the model is asked. */
+  readonly request?: TurnRequest;
 }
 
 /** Follows a handler through its journal. */

@@ -1,6 +1,7 @@
 import type { Agent } from "../agent.ts";
 import type { Arrived } from "../dispatch/arrive.ts";
 import type { PawlError } from "../errors/errors.ts";
+import type { Trail } from "../journal/trail.ts";
 import type { Delivery } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Stored } from "../ports/store.ts";
@@ -36,6 +37,8 @@ export interface HeldTask extends Stored {
 /** An execution whose task is claimed. */
 export interface Holding extends Execution {
   readonly held: HeldTask;
+  /** Of a replay: goes along the handler's way through its journal, and says where that ends. */
+  readonly along?: (path: Trail) => Trail;
   /** The runner was told to stop while it waited for its predecessor, after so many milliseconds: the handler must not begin. */
   readonly waited?: number;
 }

@@ -38,7 +38,7 @@ export async function run(execution: Holding): Promise<Ran> {
 }
 
 async function runHeld(execution: Holding): Promise<Ran> {
-  const { deps, agent, lease, stop, waited } = execution;
+  const { deps, agent, lease, stop, waited, along } = execution;
   const { task } = execution.held;
   const before = journalOf(task);
   if (waited !== undefined) return { outcome: { kind: "handOff", ended: false, waited }, journal: before };
@@ -72,7 +72,10 @@ async function runHeld(execution: Holding): Promise<Ran> {
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, failedOn, ...verbs } = callsOf({ deps, task, agent, journal, signal, guard });
+    const { suspended, close, failedOn, ...verbs } = callsOf({
+      ...{ deps, task, agent, journal, signal, guard },
+      ...(along && { along }),
+    });
     const log: AgentContext<unknown>["log"] = (message, level = "info") => {
       journal.note(deps.redact?.(String(message)) ?? message, level);
       deps.log(level, "agent.log", { task: task.id, message });

@@ -4,10 +4,16 @@ export type Redact = (text: string) => string;
 /** A shorter one is a word that any text may have: to replace it would only garble. */
 const SHORTEST = 8;
 
-/** Of secrets by name. Its cost grows with the text and the number of secrets, and with nothing else. */
-export function redactor(secrets: Readonly<Record<string, string | undefined>>): Redact {
+/**
+ * Of secrets by name. Its cost grows with the text and the number of secrets, and with nothing else. `shownAs`: what stands in
+ * a secret's place.
+ */
+export function redactor(
+  secrets: Readonly<Record<string, string | undefined>>,
+  shownAs = (name: string) => `[secret ${name}]`,
+): Redact {
   const known = Object.entries(secrets)
-    .flatMap(([name, value = ""]) => forms(value).map((form) => ({ form, shown: `[secret ${name}]` })))
+    .flatMap(([name, value = ""]) => forms(value).map((form) => ({ form, shown: shownAs(name) })))
     .filter(({ form }) => form.length >= SHORTEST)
     // The longest first: one may be part of another.
     .sort((a, b) => b.form.length - a.form.length);

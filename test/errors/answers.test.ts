@@ -26,7 +26,7 @@ const ANSWERS: Record<string, string[]> = {
     document_altered document_missing document_refused document_too_large document_unreadable effect_in_doubt
     envelope_invalid envelope_version execution_over fatal journal_altered journal_full journal_mismatch lease_lost
     model_context model_invalid model_refusal model_truncated model_turns period_expired price_unknown queue_drift
-    result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
+    replay_differs result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
     unexpected`),
   "500, 2": ["agent_invalid", "secret_missing", "setting_invalid", "usage"],
   "503, 1":
