@@ -3,6 +3,7 @@ import { type Config, configFrom, storeIdentity } from "../../functions/wiring/c
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
 import { ensureAgentBucket } from "../../shared/adapters/kv/open.ts";
+import type { Agent } from "../../shared/agent.ts";
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Env, Variable } from "../../shared/settings/variable.ts";
 import { readVariable, type VariableName, variables } from "../../shared/settings/variables.ts";
@@ -18,6 +19,7 @@ import { writeManifest } from "./manifest.ts";
 import { type Candidate, changesOf, goBackOf, obstacles, type Plan, secretStates } from "./plan.ts";
 import { asked, type Looked, type Platform } from "./platform.ts";
 import { secretsNeeded } from "./secrets.ts";
+import { lookUnderWay } from "./under-way.ts";
 
 export interface DeployOptions {
   readonly target: Target;
@@ -25,6 +27,8 @@ export interface DeployOptions {
   readonly dryRun: boolean;
   /** False: streams and consumers are left alone, for machines that can't reach NATS. */
   readonly ensure: boolean;
+  /** False: tasks under way are not replayed on the new code. */
+  readonly replay: boolean;
 }
 
 const CRON: Record<FunctionKind, string | undefined> = {
@@ -121,7 +125,16 @@ export async function carryOut(prepared: Prepared, deploying: Deploying): Promis
   const { options, platform, commands, agents, tell } = deploying;
   const wrong = obstacles(plan);
   if (wrong.length > 0 && !options.dryRun) throw new PawlError("deploy_incomplete", wrong.join("\n"));
-  if (kind === "agent") await ensureQueues(name, agents, platform, secretsNeeded(needing), options, tell);
+  const stuck: string[] = [];
+  if (kind === "agent") {
+    const agent = await loadAgent(name, agents);
+    const secrets = secretsNeeded(needing);
+    await ensureQueues(name, agent, ownConfig(platform, secrets), options, tell);
+    const reading = () => ownConfig(platform, secrets, READING);
+    if (options.replay && options.ensure && !options.dryRun)
+      stuck.push(...(await lookUnderWay(reading, name, agent)));
+    for (const warning of stuck) tell(`! ${warning}`);
+  }
   const file = relative(process.cwd(), built.file);
   for (const one of built.uncarried) tell(`! ${uncarriedLine(one)}`);
   const limit = built.limit ? ` of ${built.limit}` : "";
@@ -146,7 +159,7 @@ export async function carryOut(prepared: Prepared, deploying: Deploying): Promis
     dryRun: options.dryRun,
     bundle: { file, bytes: built.bytes, gzip: built.gzip, ...(built.limit && { limit: built.limit }) },
     commands: commands.made.map(shown),
-    warnings: [...warnings, ...built.uncarried.map(uncarriedLine)],
+    warnings: [...warnings, ...stuck, ...built.uncarried.map(uncarriedLine)],
     ...plan,
   };
 }
@@ -180,19 +193,35 @@ function unwoken(kind: FunctionKind, { wakeUrl }: Config, { source }: Platform):
 
 /** Who deploys connects with an identity of their own, from their environment; the address may be theirs too. */
 const IDENTITY: readonly VariableName[] = ["NATS_CREDS", "NATS_USER", "NATS_PASSWORD"];
+/** What documents are read with, where this environment has it. */
+const READING: readonly VariableName[] = [
+  "GOOGLE_APPLICATION_CREDENTIALS",
+  "FIRESTORE_EMULATOR_HOST",
+  "PAWL_SEAL_KEY",
+];
+
+/** The settings as whoever deploys connects with them. `more`: other variables that are taken from their environment. */
+function ownConfig(
+  platform: Platform,
+  secrets: readonly string[],
+  more: readonly VariableName[] = [],
+): Config {
+  const identity = Object.fromEntries(IDENTITY.map((one) => [one, process.env[one]]));
+  const url = readVariable(process.env, "NATS_URL");
+  const given = Object.fromEntries(
+    more.flatMap((one) => (process.env[one] ? [[one, process.env[one]]] : [])),
+  );
+  return configOf(platform, secrets, { ...identity, ...given, ...(url && { NATS_URL: url }) });
+}
 
 async function ensureQueues(
   name: string,
-  agents: string,
-  platform: Platform,
-  secrets: readonly string[],
+  agent: Agent,
+  config: Config,
   { dryRun, ensure }: DeployOptions,
   tell: (line: string) => void,
 ): Promise<void> {
-  const { lanes } = (await loadAgent(name, agents)).limits;
-  const url = readVariable(process.env, "NATS_URL");
-  const identity = Object.fromEntries(IDENTITY.map((one) => [one, process.env[one]]));
-  const config = configOf(platform, secrets, { ...identity, ...(url && { NATS_URL: url }) });
+  const { lanes } = agent.limits;
   const queues = Array.from({ length: lanes }, (_, lane) => ({
     namespace: config.settings.namespace,
     agent: name,

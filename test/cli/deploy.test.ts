@@ -2,8 +2,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TARGETS } from "../../infra/build/targets.ts";
 import { ROOT } from "../../infra/project.ts";
+import { submit } from "../../shared/dispatch/submit.ts";
+import { serve } from "../../shared/runner/serve.ts";
+import { agentOf } from "../support/bench.ts";
 import { type DeployStage, deployStage, GCP, WRANGLER } from "../support/deploying.ts";
-import { testNats } from "../support/servers/stores.ts";
+import { testNats, wired, world } from "../support/servers/stores.ts";
 
 let stage: DeployStage;
 beforeEach(() => {
@@ -176,7 +179,21 @@ test("Cloudflare: streams are ensured, then the bundle is deployed, under the en
   expect(calls().at(-1)).toMatch(
     /^deploy dist\/cloudflare\/echo\/index.js --no-bundle --config wrangler.toml --name fleet-echo-staging --env staging --upload-source-maps --var PAWL_DEPLOYED:bundle=[0-9a-f]{12}&digest.lanes=1&\S* --triggers \* \* \* \* \*$/,
   );
-  expect(deploy(["echo", "--env", "staging"]).out).toContain("PAWL_echo_0_g1: as it should be");
+  // A task of older code is under way: the new code would not go on with it.
+  const { config } = world(nats, "nats-kv");
+  await using deps = await wired({ ...config, settings: { ...config.settings, namespace: "pawl" } });
+  await submit(deps, { agent: "echo", lanes: 1, id: "t", input: { text: "hello" } });
+  const older = agentOf(async ({ step, sleep }) => {
+    await step("older", () => 1);
+    await sleep("1h");
+  });
+  await serve(deps, { name: "echo", agent: older, mode: "drain", stop: new AbortController().signal });
+  const again = deploy(["echo", "--env", "staging"]);
+  expect(again).toMatchObject({ code: 0, out: expect.stringContaining("PAWL_echo_0_g1: as it should be") });
+  expect(again.out).toMatch(
+    /! 1 of 1 tasks of echo that are under way would not go on.*\n! t: It returns after/,
+  );
+  expect(deploy(["echo", "--env", "staging", "--no-replay"]).out).not.toContain("under way");
 });
 
 test("Google: deployed, then scheduled; the secret is in no argument", async () => {

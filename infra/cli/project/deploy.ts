@@ -16,6 +16,7 @@ interface Options {
   readonly all?: boolean;
   readonly dryRun?: boolean;
   readonly ensure: boolean;
+  readonly replay: boolean;
   readonly json?: boolean;
 }
 
@@ -23,7 +24,9 @@ const HELP = `
 A dry run says what would change against what is deployed, which secrets are there and which are missing, which other
 functions have to be deployed along, and how to go back. It ends with 1 if something is missing.
 --all deploys the agents, then dispatch, reconcile and api; it checks everything first, and stops at the first failure.
-An agent's streams are ensured with NATS_URL, NATS_CREDS, NATS_USER and NATS_PASSWORD of this environment.
+An agent's handler is run on the journals of its tasks that are under way, without an effect (pawl replay --help), and those that
+would not go on are named.
+An agent's streams are ensured, and its tasks read, with NATS_URL, NATS_CREDS, NATS_USER and NATS_PASSWORD of this environment.
 Examples:
   npx pawl deploy echo --target gcp --dry-run
   npx pawl deploy --all --env staging`;
@@ -38,6 +41,10 @@ export function addDeploy(program: Command): void {
     .option("--env <name>", "[env.NAME] of wrangler.toml, or gcp.NAME.env: staging, production, …")
     .option("--dry-run", "say what would be done, and how to go back, and change nothing")
     .option("--no-ensure", "leave streams and consumers alone: this machine can't reach NATS")
+    .option(
+      "--no-replay",
+      "don't replay tasks under way on the new code, to warn of those that would not go on",
+    )
     .option("--json", "answer in JSON")
     .addHelpText("after", HELP)
     .action(async (name: string | undefined, options: Options, command: Command) => {
@@ -95,7 +102,7 @@ function sayDeployed({ service, secrets, along, goBack }: Deployed): void {
 
 /** wrangler is ours, unless there is another on the path, and runs on the Node that runs this. */
 async function deployings(options: Options): Promise<() => Deploying> {
-  const { target, env, ensure, json } = options;
+  const { target, env, ensure, replay, json } = options;
   const dryRun = options.dryRun ?? false;
   const tell = json ? () => {} : say;
   const agents = agentsFolder();
@@ -108,7 +115,7 @@ async function deployings(options: Options): Promise<() => Deploying> {
   const path = [dirname(process.execPath), process.env.PATH, ...new Set(bins)];
   const own = { PATH: path.join(delimiter), WRANGLER_SEND_METRICS: "false", NO_COLOR: "1" };
   return () => ({
-    options: { target, dryRun, ensure, ...(env && { env }) },
+    options: { target, dryRun, ensure, replay, ...(env && { env }) },
     platform,
     commands: commandsOf(dryRun, tell, { ...process.env, ...own }),
     agents,
