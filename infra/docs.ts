@@ -22,6 +22,9 @@ import { scopes } from "../shared/web/scopes.ts";
 import { promises, runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
+import { type ApplicationField, applicationFields } from "./doctor/application.ts";
+import type { RuleText } from "./doctor/rule.ts";
+import { contractRules } from "./doctor/rules.ts";
 import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
@@ -189,6 +192,36 @@ function fields(): string {
   );
 }
 
+function application(): string {
+  const formOf = ({ form, several }: ApplicationField) => {
+    if (typeof form === "string")
+      return { duration: "a time", number: "a number", flag: "true or false" }[form];
+    const words = form.map((word) => `\`${word}\``).join(", ");
+    return several ? `some of ${words}` : `one of ${words}`;
+  };
+  return table(
+    ["of the application", "form", "what it says"],
+    Object.entries<ApplicationField>(applicationFields).map(([name, field]) => [
+      `\`${name}\``,
+      formOf(field),
+      field.meaning,
+    ]),
+  );
+}
+
+function doctorRules(rules: Readonly<Record<string, RuleText>>): string {
+  return table(
+    ["rule", "severity", "looks at", "prevents", "how to mend it"],
+    Object.entries(rules).map(([id, { severity, checks, prevents, mend }]) => [
+      `\`${id}\``,
+      severity,
+      checks,
+      prevents,
+      mend,
+    ]),
+  );
+}
+
 function retries(): string {
   const shown = (ms: number) => showDuration(ms);
   const until = ({ tries, lasts }: Policy) =>
@@ -225,6 +258,7 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/api.md": { scopes: tokenScopes, requests, counters: counted },
   "docs/operator.md": { findings, fields },
   "docs/drills.md": { drills: drillTable },
+  "docs/doctor.md": { application, doctor: () => doctorRules(contractRules) },
 };
 
 const stale: string[] = [];

@@ -1,0 +1,115 @@
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import type { Command } from "commander";
+import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
+import { examine, unsaid } from "../../doctor/examine.ts";
+import { contractsOf, partsIn, type Source } from "../../doctor/read.ts";
+import type { RuleText } from "../../doctor/rule.ts";
+import { contractRules } from "../../doctor/rules.ts";
+import { type Examined, ruleLines, saidLines } from "../../doctor/said.ts";
+import { sarif } from "../../doctor/sarif.ts";
+import { say, sayJson } from "../output.ts";
+
+interface Options {
+  readonly config?: readonly string[];
+  readonly nats?: string;
+  readonly stream?: string;
+  readonly consumer?: string;
+  readonly monitor?: string;
+  readonly rules?: boolean;
+  readonly strict?: boolean;
+  readonly sarif?: boolean;
+  readonly json?: boolean;
+}
+
+const HELP = `
+Files may be what nats stream info --json and nats consumer info --json print, bare configurations, or one object with
+"stream", "consumer", "application" and "server": docs/doctor.md lists what an application can say of itself.
+--nats connects with NATS_CREDS, or NATS_USER and NATS_PASSWORD, and changes nothing.
+Ends with 0 when nothing is wrong, 1 for an error (with --strict for a warning too), 2 when used wrongly.
+
+Examples:
+  pawl doctor --config stream.json consumer.json
+  nats consumer info ORDERS work --json | pawl doctor --config -
+  pawl doctor --nats nats://127.0.0.1:4222 --stream ORDERS
+  pawl doctor --config queue.json --sarif > doctor.sarif`;
+
+export function addDoctor(program: Command, version: string): void {
+  program
+    .command("doctor")
+    .description("look for what can lose work or do it twice in how queues are set up and used")
+    .option("--config <file...>", "streams and consumers as JSON, and what uses them; - for standard input")
+    .option("--nats <url>", "a server to ask")
+    .option("--stream <name>", "with --nats: its stream")
+    .option("--consumer <name>", "with --nats: one of the stream's consumers; all by default")
+    .option("--monitor <url>", "with --nats: the server's monitoring address, for its sync_interval")
+    .option("--rules", "list what is looked for")
+    .option("--strict", "a warning is an error")
+    .option("--sarif", "answer in SARIF, for code scanning")
+    .option("--json", "answer in JSON")
+    .addHelpText("after", HELP)
+    .action(async (options: Options, command: Command) => {
+      checkUse(options, command);
+      const rules: Readonly<Record<string, RuleText>> = contractRules;
+      if (options.rules) return sayRules(rules, options);
+      const sources = await Promise.all((options.config ?? []).map(sourceOf));
+      const examined = await examinedOf(options, sources);
+      if (options.sarif) sayJson(sarif(examined.findings, rules, sources, version));
+      else if (options.json) sayJson(examined);
+      else for (const line of saidLines(examined, rules)) say(line);
+      const isBad = examined.findings.some(({ severity }) => options.strict || severity === "error");
+      if (isBad) process.exitCode = 1;
+    });
+}
+
+function checkUse(options: Options, command: Command): void {
+  const { nats, stream, config, rules } = options;
+  for (const name of ["stream", "consumer", "monitor"] as const)
+    if (options[name] !== undefined && nats === undefined) command.error(`--${name} needs --nats`);
+  if (nats !== undefined && stream === undefined) command.error("--nats needs --stream");
+  if (options.json && options.sarif) command.error("--json and --sarif exclude each other");
+  if (!rules && nats === undefined && config === undefined)
+    command.error("Give --config <file>, or --nats <url> and --stream <name>");
+}
+
+async function examinedOf(options: Options, sources: readonly Source[]): Promise<Examined> {
+  const parts = partsIn(sources);
+  const { nats: url, stream, consumer, monitor } = options;
+  const named = url !== undefined && stream !== undefined;
+  // The client of NATS takes a moment to load, and a file needs none.
+  const contracts = named
+    ? await (await import("../../doctor/by-name.ts")).byName(
+        { url, stream, ...(consumer && { consumer }), ...(monitor && { monitor }) },
+        parts,
+        process.env,
+      )
+    : contractsOf(parts);
+  return {
+    findings: contracts.flatMap(examine),
+    examined: contracts.map(({ name }) => name),
+    unseen: [...new Set(contracts.flatMap(unsaid))],
+  };
+}
+
+async function sourceOf(file: string): Promise<Source> {
+  if (file === "-") return { file: "standard input", text: await text(process.stdin) };
+  try {
+    return { file, text: await readFile(file, "utf8") };
+  } catch (error) {
+    throw new PawlError("usage", `--config ${file} can't be read: ${messageOf(error)}`);
+  }
+}
+
+function sayRules(rules: Readonly<Record<string, RuleText>>, { json }: Options): void {
+  if (!json) for (const line of ruleLines(rules)) say(line);
+  else
+    sayJson(
+      Object.entries(rules).map(([id, { checks, prevents, severity, mend }]) => ({
+        id,
+        checks,
+        prevents,
+        severity,
+        mend,
+      })),
+    );
+}
