@@ -19,12 +19,12 @@ import { type Birth, births, stateFacts, type Transition, transitions } from "..
 import { showDuration } from "../shared/values/duration.ts";
 import { routes } from "../shared/web/api/routes.ts";
 import { scopes } from "../shared/web/scopes.ts";
-import { promises, runsOnTarget } from "./drills/facts.ts";
-import { needsOf } from "./drills/report/list.ts";
-import { drills } from "./drills/table.ts";
 import { type ApplicationField, applicationFields } from "./doctor/application.ts";
 import type { RuleText } from "./doctor/rule.ts";
 import { contractRules } from "./doctor/rules.ts";
+import { runsOnTarget } from "./drills/facts.ts";
+import { needsOf } from "./drills/report/list.ts";
+import { drills } from "./drills/table.ts";
 import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];

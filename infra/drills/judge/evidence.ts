@@ -2,7 +2,8 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { queueOf } from "../../../shared/dispatch/dispatch.ts";
 import type { Entry } from "../../../shared/journal/entries.ts";
 import { readJournal } from "../../../shared/journal/journal.ts";
-import { costOf, priceOf, prices } from "../../../shared/journal/prices.ts";
+import { prices } from "../../../shared/journal/prices.ts";
+import { costOf } from "../../../shared/journal/usage.ts";
 import { type Verdict as Reconciled, verdictOf } from "../../../shared/reconcile/figures/report.ts";
 import type { FindingName } from "../../../shared/reconcile/findings/findings.ts";
 import { writers } from "../../../shared/reconcile/page/writers.ts";
@@ -72,11 +73,7 @@ export async function gather(
     const ackWaitMs = (config.backoff?.[0] ?? config.ack_wait ?? 0) / 1e6;
     queues.push({ stream, lastSeq, left: num_pending + num_ack_pending, ackWaitMs });
   }
-  const price = priceOf("claude-sonnet-5-5", prices);
-  const { usd } = costOf(
-    { ...TURN_USAGE, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
-    price,
-  );
+  const { usd } = costOf(TURN_USAGE, "claude-sonnet-5-5", prices);
   const turns = Map.groupBy(
     deeds.filter(({ kind }) => kind === "turn"),
     ({ id }) => id,
