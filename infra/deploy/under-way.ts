@@ -6,6 +6,7 @@ import type { Deps } from "../../shared/ports/deps.ts";
 import { exportJournal } from "../../shared/replay/exported.ts";
 import { replay } from "../../shared/replay/replay.ts";
 import type { Env } from "../../shared/settings/variable.ts";
+import { readVariable } from "../../shared/settings/variables.ts";
 import type { State } from "../../shared/task/document.ts";
 import { stateFacts, states } from "../../shared/task/table.ts";
 
@@ -61,7 +62,9 @@ export async function lookUnderWay(
   const without = (why: string) => [`Tasks of ${name} that are under way were not replayed: ${why}`];
   try {
     const config = configured();
-    if (config.store !== "nats-kv" && !env.GOOGLE_APPLICATION_CREDENTIALS && !env.FIRESTORE_EMULATOR_HOST)
+    const isKnown =
+      readVariable(env, "GOOGLE_APPLICATION_CREDENTIALS") ?? readVariable(env, "FIRESTORE_EMULATOR_HOST");
+    if (config.store !== "nats-kv" && !isKnown)
       return without("GOOGLE_APPLICATION_CREDENTIALS is not set here");
     await using deps = await wire(config, () => {});
     return await wouldNotReplay(deps, name, agent);

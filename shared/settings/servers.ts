@@ -98,7 +98,7 @@ export const serverVariables = {
   GOOGLE_APPLICATION_CREDENTIALS: {
     form: "the path of a service account's key file, or its content",
     meaning: "The identity at both Firestore stores. Workers have no files, so there it is the content.",
-    readBy: ["library"],
+    readBy: ["library", "deploy"],
     secret: true,
     standIn: "{}",
     read: text,
@@ -106,7 +106,7 @@ export const serverVariables = {
   FIRESTORE_EMULATOR_HOST: {
     form: "`host:port`",
     meaning: "An emulator, instead of Google's Firestore.",
-    readBy: ["library", "local"],
+    readBy: ["library", "deploy", "local"],
     read: text,
   },
   ANTHROPIC_API_KEY: {
@@ -148,7 +148,7 @@ export const serverVariables = {
     form: "16 characters or more; several are separated by commas, the newest first",
     meaning:
       "What documents and journals are sealed with ([operator.md](operator.md#seals)). The same for every function and command.",
-    readBy: ["library"],
+    readBy: ["library", "deploy"],
     unset: "seals have no key",
     secret: true,
     read: sealKeysIn,

@@ -22,10 +22,10 @@ const ANSWERS: Record<string, string[]> = {
   "429, 1": ["quota_exceeded", "too_many_requests"],
   "500, 1":
     words(`agent_mismatch approval_rejected approval_timeout attempts_exhausted audit_unreadable budget_exceeded
-    bundle_too_large call_invalid child_failed crash_loop deliveries_exhausted deploy_failed deploy_incomplete
+    budget_unbounded bundle_too_large call_invalid child_failed crash_loop deliveries_exhausted deploy_failed deploy_incomplete
     document_altered document_missing document_refused document_too_large document_unreadable effect_in_doubt
     envelope_invalid envelope_version execution_over fatal journal_altered journal_full journal_mismatch lease_lost
-    model_context model_invalid model_refusal model_truncated model_turns period_expired price_unknown queue_drift
+    model_context model_invalid model_output model_refusal model_stop model_truncated model_turns period_expired price_unknown queue_drift
     replay_differs result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
     unexpected`),
   "500, 2": ["agent_invalid", "secret_missing", "setting_invalid", "usage"],
