@@ -21,7 +21,7 @@ import { routes } from "../shared/web/api/routes.ts";
 import { scopes } from "../shared/web/scopes.ts";
 import { type ApplicationField, applicationFields } from "./doctor/application.ts";
 import type { RuleText } from "./doctor/rule.ts";
-import { contractRules } from "./doctor/rules.ts";
+import { contractRules, liveRules } from "./doctor/rules.ts";
 import { runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
@@ -258,7 +258,11 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/api.md": { scopes: tokenScopes, requests, counters: counted },
   "docs/operator.md": { findings, fields },
   "docs/drills.md": { drills: drillTable },
-  "docs/doctor.md": { application, doctor: () => doctorRules(contractRules) },
+  "docs/doctor.md": {
+    application,
+    doctor: () => doctorRules(contractRules),
+    live: () => doctorRules(liveRules),
+  },
 };
 
 const stale: string[] = [];

@@ -142,7 +142,7 @@ async function openStore(
   }
 }
 
-async function readKey({ key, keyFile }: Config): Promise<ServiceAccount | undefined> {
+export async function readKey({ key, keyFile }: Config): Promise<ServiceAccount | undefined> {
   if (key !== undefined) return parseServiceAccount(key, "GOOGLE_APPLICATION_CREDENTIALS");
   if (keyFile === undefined) return undefined;
   const text = await readFile(keyFile, "utf8").catch((error: unknown) => {

@@ -12,6 +12,7 @@ import { loadAgent } from "../agents.ts";
 import type { Built } from "../build/build.ts";
 import { type FunctionKind, kib, type Target } from "../build/targets.ts";
 import { uncarriedLine } from "../build/uncarried.ts";
+import { warnedOf } from "../doctor/examine.ts";
 import { alongWith } from "./along.ts";
 import { candidateOf, needingOf } from "./candidate.ts";
 import { type Commands, shown } from "./commands.ts";
@@ -79,7 +80,7 @@ export async function prepare(name: string, deploying: Deploying, isAlone = true
   const placeholders = checkPlaceholders(platform, dryRun);
   const needing = await needingOf(name, project);
   const config = configOf(platform, secretsNeeded(needing));
-  const warnings = [...placeholders, ...unwoken(needing.kind, config, platform)];
+  const warnings = [...placeholders, ...unwoken(needing.kind, config, platform), ...warnedOf(config)];
   const away = await asked(() => platform.away(commands), String);
   if (away && !dryRun) throw new PawlError("deploy_incomplete", away);
   const candidate = await candidateOf(name, project, needing);

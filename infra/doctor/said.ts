@@ -25,11 +25,7 @@ export function saidLines(
     findings.length === 0
       ? `nothing found: ${examined.join(", ")}`
       : `${count(errors, "error")}, ${count(findings.length - errors, "warning")}: ${examined.join(", ")}`;
-  return [
-    ...lines,
-    verdict,
-    ...(unseen.length > 0 ? [`not looked at, since nobody said it: ${unseen.join(", ")}`] : []),
-  ];
+  return [...lines, verdict, ...(unseen.length > 0 ? [`not looked at: ${unseen.join(", ")}`] : [])];
 }
 
 export const ruleLines = (rules: Readonly<Record<string, RuleText>>): string[] =>

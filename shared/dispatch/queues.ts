@@ -58,7 +58,7 @@ export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise
 
 /** Queues of these agents that hold messages and get no more. A newer generation's are its own runners' affair. */
 export async function leftQueues(
-  deps: Deps,
+  deps: Pick<Deps, "bus" | "settings">,
   agents: readonly Laned[],
 ): Promise<(LeftQueue & { readonly queue: Queue })[]> {
   const lanesOf = new Map(agents.map(({ name, lanes }) => [name, lanes]));
@@ -85,7 +85,10 @@ const LOOK_AGAIN_AFTER = 100;
  * What a queue says of itself. Its stream and its consumer answer at different moments: of one that is busy, messages
  * then seem to be stranded. Only what stays so is.
  */
-export async function inspectCalmly({ bus, clock }: Deps, queue: Queue): Promise<QueueInfo> {
+export async function inspectCalmly(
+  { bus, clock }: Pick<Deps, "bus" | "clock">,
+  queue: Queue,
+): Promise<QueueInfo> {
   for (let looks = 1; ; looks++) {
     const info = await bus.inspect(queue);
     if (!isStranded(info) || looks === LOOKS) return info;
@@ -94,7 +97,7 @@ export async function inspectCalmly({ bus, clock }: Deps, queue: Queue): Promise
 }
 
 /** Undefined for a queue that does not exist: its agent never ran. */
-function inspected(deps: Deps, queue: Queue): Promise<QueueInfo | undefined> {
+function inspected(deps: Pick<Deps, "bus">, queue: Queue): Promise<QueueInfo | undefined> {
   return deps.bus.inspect(queue).catch((error: unknown) => {
     if (isPawlError(error, "queue_gone")) return undefined;
     throw error;

@@ -43,7 +43,7 @@ export function takeoverWait(lease: number): number {
 }
 
 /** Reconciliations come every week: `reconcile` runs on Mondays. */
-const RECONCILED_EVERY = 7 * 86_400_000;
+export const RECONCILED_EVERY = 7 * 86_400_000;
 
 /** A document has to be there still when its week is explained, also where one reconciliation did not come. */
 export const SHORTEST_RETENTION = 2 * RECONCILED_EVERY;

@@ -1,8 +1,11 @@
+import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { type Command, Option } from "commander";
+import { settingsFrom } from "../../../shared/settings/settings.ts";
 import { agentsFolder } from "../../agents.ts";
 import { kib, TARGETS, type Target } from "../../build/targets.ts";
 import { uncarriedLine } from "../../build/uncarried.ts";
+import { warnedOf } from "../../doctor/examine.ts";
 import { say, sayJson } from "../output.ts";
 
 export function addBuild(program: Command): void {
@@ -17,14 +20,25 @@ export function addBuild(program: Command): void {
       "\nAn agent's bundle for Workers may have 256 KiB gzipped, or pawl.bundleLimitKiB of package.json.\nExample:\n  npx pawl build echo --target gcp",
     )
     .action(async (name: string, options: { target: Target; json?: boolean }) => {
+      const warnings = await settingsOf(options.target);
       const { buildFunction } = await import("../../build/build.ts");
       const built = await buildFunction(name, options.target, agentsFolder());
       const file = relative(process.cwd(), built.file);
-      if (options.json) sayJson({ ...built, file });
+      if (options.json) sayJson({ ...built, file, warnings });
       else {
         const limit = built.limit ? ` of ${built.limit}` : "";
         say(`${file}  ${kib(built.bytes)} KiB, ${kib(built.gzip)}${limit} KiB gzipped`);
-        for (const one of built.uncarried) say(`! ${uncarriedLine(one)}`);
+        for (const one of [...built.uncarried.map(uncarriedLine), ...warnings]) say(`! ${one}`);
       }
     });
+}
+
+/** What the doctor says of the settings that the function will have, where they are in this folder. Throws for an error. */
+async function settingsOf(target: Target): Promise<readonly string[]> {
+  if (!existsSync(target === "cloudflare" ? "wrangler.toml" : "gcp.env")) return [];
+  const platform =
+    target === "cloudflare"
+      ? (await import("../../deploy/cloudflare.ts")).cloudflare()
+      : (await import("../../deploy/gcp.ts")).gcp();
+  return warnedOf({ settings: settingsFrom(platform.settings) });
 }

@@ -2,10 +2,11 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
-import { examine, unsaid } from "../../doctor/examine.ts";
+import { agentsFolder } from "../../agents.ts";
+import { examine, examineLive, unsaid } from "../../doctor/examine.ts";
 import { contractsOf, partsIn, type Source } from "../../doctor/read.ts";
 import type { RuleText } from "../../doctor/rule.ts";
-import { contractRules } from "../../doctor/rules.ts";
+import { allRules } from "../../doctor/rules.ts";
 import { type Examined, ruleLines, saidLines } from "../../doctor/said.ts";
 import { sarif } from "../../doctor/sarif.ts";
 import { say, sayJson } from "../output.ts";
@@ -23,12 +24,15 @@ interface Options {
 }
 
 const HELP = `
+Without --config and --nats it looks at this project: its settings and, where NATS_URL is set, its queues, its store, clocks,
+rights, secrets, and whether dispatch and reconcile live. It changes nothing.
 Files may be what nats stream info --json and nats consumer info --json print, bare configurations, or one object with
 "stream", "consumer", "application" and "server": docs/doctor.md lists what an application can say of itself.
---nats connects with NATS_CREDS, or NATS_USER and NATS_PASSWORD, and changes nothing.
+--nats connects with NATS_CREDS, or NATS_USER and NATS_PASSWORD.
 Ends with 0 when nothing is wrong, 1 for an error (with --strict for a warning too), 2 when used wrongly.
 
 Examples:
+  pawl doctor
   pawl doctor --config stream.json consumer.json
   nats consumer info ORDERS work --json | pawl doctor --config -
   pawl doctor --nats nats://127.0.0.1:4222 --stream ORDERS
@@ -42,7 +46,7 @@ export function addDoctor(program: Command, version: string): void {
     .option("--nats <url>", "a server to ask")
     .option("--stream <name>", "with --nats: its stream")
     .option("--consumer <name>", "with --nats: one of the stream's consumers; all by default")
-    .option("--monitor <url>", "with --nats: the server's monitoring address, for its sync_interval")
+    .option("--monitor <url>", "the monitoring address of NATS, for its sync_interval")
     .option("--rules", "list what is looked for")
     .option("--strict", "a warning is an error")
     .option("--sarif", "answer in SARIF, for code scanning")
@@ -50,31 +54,35 @@ export function addDoctor(program: Command, version: string): void {
     .addHelpText("after", HELP)
     .action(async (options: Options, command: Command) => {
       checkUse(options, command);
-      const rules: Readonly<Record<string, RuleText>> = contractRules;
-      if (options.rules) return sayRules(rules, options);
+      if (options.rules) return sayRules(allRules, options);
       const sources = await Promise.all((options.config ?? []).map(sourceOf));
       const examined = await examinedOf(options, sources);
-      if (options.sarif) sayJson(sarif(examined.findings, rules, sources, version));
+      if (options.sarif) sayJson(sarif(examined.findings, allRules, sources, version));
       else if (options.json) sayJson(examined);
-      else for (const line of saidLines(examined, rules)) say(line);
+      else for (const line of saidLines(examined, allRules)) say(line);
       const isBad = examined.findings.some(({ severity }) => options.strict || severity === "error");
       if (isBad) process.exitCode = 1;
     });
 }
 
 function checkUse(options: Options, command: Command): void {
-  const { nats, stream, config, rules } = options;
-  for (const name of ["stream", "consumer", "monitor"] as const)
+  const { nats, stream, config } = options;
+  for (const name of ["stream", "consumer"] as const)
     if (options[name] !== undefined && nats === undefined) command.error(`--${name} needs --nats`);
   if (nats !== undefined && stream === undefined) command.error("--nats needs --stream");
   if (options.json && options.sarif) command.error("--json and --sarif exclude each other");
-  if (!rules && nats === undefined && config === undefined)
-    command.error("Give --config <file>, or --nats <url> and --stream <name>");
+  if (config !== undefined && options.monitor !== undefined && nats === undefined)
+    command.error("--monitor is for a server, and --config alone asks none");
 }
 
 async function examinedOf(options: Options, sources: readonly Source[]): Promise<Examined> {
-  const parts = partsIn(sources);
   const { nats: url, stream, consumer, monitor } = options;
+  if (url === undefined && sources.length === 0) {
+    const { gather } = await import("../../doctor/gather.ts");
+    const place = { env: process.env, agents: agentsFolder(), ...(monitor && { monitor }) };
+    return examineLive(await gather(place));
+  }
+  const parts = partsIn(sources);
   const named = url !== undefined && stream !== undefined;
   // The client of NATS takes a moment to load, and a file needs none.
   const contracts = named
