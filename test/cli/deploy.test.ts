@@ -89,13 +89,14 @@ describe("what is missing is named, with what mends it, and nothing is changed",
     expect(code).toBe(1);
   });
 
-  test("secrets at Cloudflare", () => {
-    stage.write("wrangler.toml", WRANGLER("wss://nats.test"));
+  test("secrets at Cloudflare, and what the doctor says of the settings", () => {
+    stage.write("wrangler.toml", WRANGLER("wss://nats.test", 'PAWL_DUPLICATE_WINDOW = "10s"'));
     program(
       "wrangler",
       `case "$1" in secret) echo '[{"name":"PAWL_RUN_SECRET","type":"secret_text"}]';; esac`,
     );
-    const { code, err } = deploy(["echo"]);
+    const { code, out, err } = deploy(["echo"]);
+    expect(out).toMatch(/^! window-shorter-than-retries: .* Set PAWL_DUPLICATE_WINDOW: more than 15s$/m);
     expect(err).toContain(
       "Secret GOOGLE_APPLICATION_CREDENTIALS of fleet-echo is not there. Run: npx wrangler secret put GOOGLE_APPLICATION_CREDENTIALS --name fleet-echo",
     );

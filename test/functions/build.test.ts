@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildFunction } from "../../infra/build/build.ts";
 import { TARGETS } from "../../infra/build/targets.ts";
 import { ROOT } from "../../infra/project.ts";
+import { GCP } from "../support/deploying.ts";
 import { bundle } from "../support/servers/platforms.ts";
 import { CLI, startProcess } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
@@ -96,9 +98,18 @@ test("the command prints the size, and --json says more", async () => {
   const build = startProcess([CLI, "build", "small", "--target", "gcp"], env);
   expect(await build.exited).toBe(0);
   expect(build.text()).toMatch(/^dist\/gcp\/small\/index.js {2}\d+ KiB, \d+ KiB gzipped$/m);
-  const json = startProcess([CLI, "build", "small", "--target", "gcp", "--json"], env);
+  // In a folder with settings, what the doctor says of them.
+  const folder = mkdtempSync(join(tmpdir(), "pawl-build-"));
+  writeFileSync(join(folder, "gcp.env"), `${GCP("tls://nats.test")}\nPAWL_DUPLICATE_WINDOW=10s\n`);
+  const json = startProcess([CLI, "build", "small", "--target", "gcp", "--json"], env, folder);
   expect(await json.exited).toBe(0);
-  expect(JSON.parse(json.text())).toMatchObject({ name: "small", kind: "agent", target: "gcp" });
+  rmSync(folder, { recursive: true });
+  expect(JSON.parse(json.text())).toMatchObject({
+    name: "small",
+    kind: "agent",
+    target: "gcp",
+    warnings: [expect.stringMatching(/^window-shorter-than-retries: /)],
+  });
   const file = join(ROOT, "dist/gcp/small/index.js");
   expect(readFileSync(file, "utf8")).not.toContain("never-in-a-bundle");
   expect(existsSync(`${file}.map`)).toBe(true);

@@ -20,9 +20,9 @@ export function addBuild(program: Command): void {
       "\nAn agent's bundle for Workers may have 256 KiB gzipped, or pawl.bundleLimitKiB of package.json.\nExample:\n  npx pawl build echo --target gcp",
     )
     .action(async (name: string, options: { target: Target; json?: boolean }) => {
-      const warnings = await settingsOf(options.target);
       const { buildFunction } = await import("../../build/build.ts");
       const built = await buildFunction(name, options.target, agentsFolder());
+      const warnings = await settingsOf(options.target);
       const file = relative(process.cwd(), built.file);
       if (options.json) sayJson({ ...built, file, warnings });
       else {
