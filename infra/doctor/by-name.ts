@@ -25,6 +25,11 @@ const MOST_NAMED = 20;
 
 /** A stream and its consumers as a server has them. It is asked only, never told. */
 export async function byName(named: Named, given: Parts, env: Env): Promise<Contract[]> {
+  if (given.streams.length + given.consumers.length > 0)
+    throw new PawlError(
+      "usage",
+      "With --nats a file may say what the application does, and no stream or consumer",
+    );
   const nc = await connected(named.url, env);
   try {
     const jsm = await jetstreamManager(nc, { timeout: TIMEOUT, checkAPI: false });

@@ -1,7 +1,7 @@
 import { PawlError } from "../../shared/errors/errors.ts";
 import type { Contract } from "./contract.ts";
-import type { Gathered } from "./gather.ts";
-import { inSettings, ownContract } from "./own.ts";
+import type { Gathered } from "./live/gather.ts";
+import { inSettings, ownContract } from "./live/own.ts";
 import { type Finding, findings } from "./rule.ts";
 import { contractRules, liveRules } from "./rules.ts";
 import type { Examined } from "./said.ts";

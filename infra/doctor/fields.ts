@@ -2,13 +2,24 @@ import type { ConsumerConfig, StreamConfig } from "@nats-io/jetstream";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { type ApplicationField, applicationFields } from "./application.ts";
 import type { Part, Unknown } from "./contract.ts";
+import { nearest } from "./nearest.ts";
 
 /** How a value is written: a list of words is one of them. Anything else that JetStream has is taken as it is. */
-type Form = "time" | "times" | "number" | "flag" | "text" | "any" | readonly string[];
+type Form =
+  | "time"
+  | "times"
+  | "number"
+  | "flag"
+  | "text"
+  | "texts"
+  | "source"
+  | "sources"
+  | "any"
+  | readonly string[];
 
 const streamForms = {
   name: "text",
-  subjects: "any",
+  subjects: "texts",
   description: "text",
   retention: ["limits", "interest", "workqueue"],
   storage: ["file", "memory"],
@@ -39,8 +50,8 @@ const streamForms = {
   discard_new_per_subject: "flag",
   persist_mode: "any",
   placement: "any",
-  mirror: "any",
-  sources: "any",
+  mirror: "source",
+  sources: "sources",
   republish: "any",
   subject_transform: "any",
   metadata: "any",
@@ -72,7 +83,7 @@ const consumerForms = {
   headers_only: "flag",
   mem_storage: "flag",
   filter_subject: "text",
-  filter_subjects: "any",
+  filter_subjects: "texts",
   deliver_subject: "text",
   deliver_group: "text",
   opt_start_time: "text",
@@ -118,6 +129,7 @@ export function nanosOf(value: unknown): number | undefined {
   );
 }
 
+const LONGEST_LIST = 1_000;
 const TIME = 'a time: "30s", "1h30m", or a number of nanoseconds';
 
 function read(form: Form, value: unknown): unknown {
@@ -127,9 +139,13 @@ function read(form: Form, value: unknown): unknown {
     case "time":
       return nanosOf(value) ?? wrong(TIME);
     case "times":
-      return Array.isArray(value)
-        ? value.map((one) => nanosOf(one) ?? wrong(`a list, each of it ${TIME}`))
-        : wrong("a list of times");
+      return listOf(value, "time");
+    case "texts":
+      return listOf(value, "text");
+    case "source":
+      return isFields(value) && typeof value.name === "string" ? value : wrong('an object with a "name"');
+    case "sources":
+      return listOf(value, "source");
     case "number":
       return Number.isInteger(value) ? value : wrong("a whole number");
     case "flag":
@@ -139,6 +155,12 @@ function read(form: Form, value: unknown): unknown {
     default:
       return form.includes(value as string) ? value : wrong(`one of ${form.join(", ")}`);
   }
+}
+
+function listOf(value: unknown, form: Form): unknown {
+  if (!Array.isArray(value) || value.length > LONGEST_LIST)
+    return wrong(`a list, of ${LONGEST_LIST} at most`);
+  return value.map((one) => read(form, one));
 }
 
 const wrong = (form: string): never => {
@@ -199,31 +221,4 @@ export function unknownIn(what: string, field: string, known: readonly string[])
     "usage",
     `${what} has a field ${JSON.stringify(field.slice(0, 80))} that it can't have. ${hint}`,
   );
-}
-
-/** The name that differs least, if by little. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
-  const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
-  const [best] = known
-    .map((one) => ({ one, off: distance(plain(name.slice(0, 60)), plain(one)) }))
-    .sort((a, b) => a.off - b.off);
-  return best && best.off <= 2 ? best.one : undefined;
-}
-
-/** How many letters have to be put in, taken out or exchanged. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++)
-      next.push(
-        Math.min(
-          (row[j] as number) + 1,
-          (next[j - 1] as number) + 1,
-          (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
-        ),
-      );
-    row = next;
-  }
-  return row[b.length] as number;
 }

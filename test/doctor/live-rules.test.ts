@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ahead, type Seen } from "../../infra/doctor/ask.ts";
 import { examine, examineLive } from "../../infra/doctor/examine.ts";
-import { firestoreFaults, lookAtFirestore } from "../../infra/doctor/firestore.ts";
-import { ownContract } from "../../infra/doctor/own.ts";
+import { ahead, type Seen } from "../../infra/doctor/live/ask.ts";
+import { firestoreFaults, lookAtFirestore } from "../../infra/doctor/live/firestore.ts";
+import { ownContract } from "../../infra/doctor/live/own.ts";
 import { type Finding, findings } from "../../infra/doctor/rule.ts";
 import { liveRules } from "../../infra/doctor/rules.ts";
 import { makeSettings, type Settings } from "../../shared/settings/settings.ts";

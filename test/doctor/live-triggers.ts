@@ -1,4 +1,4 @@
-import type { Live } from "../../infra/doctor/live.ts";
+import type { Live } from "../../infra/doctor/live/live.ts";
 import type { LiveRule } from "../../infra/doctor/rules/live.ts";
 import type { QueueInfo } from "../../shared/ports/bus.ts";
 import { makeSettings } from "../../shared/settings/settings.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { examineLive } from "../../infra/doctor/examine.ts";
-import { gather } from "../../infra/doctor/gather.ts";
+import { gather } from "../../infra/doctor/live/gather.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";

@@ -95,11 +95,17 @@ describe("what can't be read says what, where, and what it should be", () => {
       { ...CONSUMER, ack_wait: "5 minutes" },
       /^consumer\.ack_wait is "5 minutes"; it should be a time: "30s", "1h30m"/,
     ],
-    [{ ...CONSUMER, backoff: "30s" }, /consumer\.backoff is "30s"; it should be a list of times/],
+    [{ ...CONSUMER, backoff: "30s" }, /consumer\.backoff is "30s"; it should be a list, of 1000 at most/],
+    [{ ...CONSUMER, backoff: ["30"] }, /consumer\.backoff is \["30"\]; it should be a time/],
     [
-      { ...CONSUMER, backoff: ["30"] },
-      /consumer\.backoff is \["30"\]; it should be a list, each of it a time/,
+      { ...CONSUMER, backoff: Array.from({ length: 1_001 }, () => "1s") },
+      /^consumer\.backoff is \["1s",.*; it should be a list, of 1000 at most/,
     ],
+    [
+      { storage: "file", sources: [null] },
+      /stream\.sources is \[null\]; it should be an object with a "name"/,
+    ],
+    [{ storage: "file", subjects: "a.*" }, /stream\.subjects is "a\.\*"; it should be a list/],
     [{ ...CONSUMER, max_deliver: "3" }, /consumer\.max_deliver is "3"; it should be a whole number/],
     [
       { ...CONSUMER, ack_policy: "manual" },

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { relative } from "node:path";
 import { type Command, Option } from "commander";
+import { messageOf } from "../../../shared/errors/errors.ts";
 import { settingsFrom } from "../../../shared/settings/settings.ts";
+import type { Env } from "../../../shared/settings/variable.ts";
 import { agentsFolder } from "../../agents.ts";
 import { kib, TARGETS, type Target } from "../../build/targets.ts";
 import { uncarriedLine } from "../../build/uncarried.ts";
@@ -35,10 +37,17 @@ export function addBuild(program: Command): void {
 
 /** What the doctor says of the settings that the function will have, where they are in this folder. Throws for an error. */
 async function settingsOf(target: Target): Promise<readonly string[]> {
-  if (!existsSync(target === "cloudflare" ? "wrangler.toml" : "gcp.env")) return [];
-  const platform =
-    target === "cloudflare"
-      ? (await import("../../deploy/cloudflare.ts")).cloudflare()
-      : (await import("../../deploy/gcp.ts")).gcp();
-  return warnedOf({ settings: settingsFrom(platform.settings) });
+  const file = target === "cloudflare" ? "wrangler.toml" : "gcp.env";
+  if (!existsSync(file)) return [];
+  let settings: Env;
+  try {
+    settings =
+      target === "cloudflare"
+        ? (await import("../../deploy/cloudflare.ts")).cloudflare().settings
+        : (await import("../../deploy/gcp.ts")).gcp().settings;
+  } catch (error) {
+    // A build needs none of them: a deploy says so.
+    return [`the settings of ${file} were not looked at: ${messageOf(error)}`];
+  }
+  return warnedOf({ settings: settingsFrom(settings) });
 }

@@ -78,7 +78,7 @@ function checkUse(options: Options, command: Command): void {
 async function examinedOf(options: Options, sources: readonly Source[]): Promise<Examined> {
   const { nats: url, stream, consumer, monitor } = options;
   if (url === undefined && sources.length === 0) {
-    const { gather } = await import("../../doctor/gather.ts");
+    const { gather } = await import("../../doctor/live/gather.ts");
     const place = { env: process.env, agents: agentsFolder(), ...(monitor && { monitor }) };
     return examineLive(await gather(place));
   }

@@ -4,7 +4,7 @@ import { queueFields } from "../../../shared/ports/queue-fields.ts";
 import { CLOCK_IS_OFF, CLOCKS_IN_STEP } from "../../../shared/settings/clocks.ts";
 import { RECONCILED_EVERY } from "../../../shared/settings/settings.ts";
 import { sayDuration } from "../../../shared/values/duration.ts";
-import type { Live } from "../live.ts";
+import type { Live } from "../live/live.ts";
 import type { Found, Rule } from "../rule.ts";
 
 const DAY = 86_400_000;

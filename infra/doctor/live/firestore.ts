@@ -1,9 +1,11 @@
-import type { Config } from "../../functions/wiring/config.ts";
-import { readKey } from "../../functions/wiring/wire.node.ts";
-import { serviceAccountToken } from "../../shared/adapters/firestore/google-token.ts";
-import { DEFAULT_DATABASE } from "../../shared/adapters/firestore/http.ts";
-import { PawlError } from "../../shared/errors/errors.ts";
-import ours from "../firestore.indexes.json" with { type: "json" };
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { readKey } from "../../../functions/wiring/wire.node.ts";
+import { serviceAccountToken } from "../../../shared/adapters/firestore/google-token.ts";
+import { DEFAULT_DATABASE } from "../../../shared/adapters/firestore/http.ts";
+import { PawlError } from "../../../shared/errors/errors.ts";
+import { PACKAGE } from "../../project.ts";
 import { asking, type Seen } from "./ask.ts";
 
 interface Index {
@@ -35,7 +37,9 @@ export function firestoreFaults(
   const there = new Set(
     indexes.filter(({ state }) => state === "READY").map((one) => keyOf(groupIn(one.name), one)),
   );
-  const needed = (ours.indexes as readonly Index[]).map((one) =>
+  const text = readFileSync(join(PACKAGE, "infra/firestore.indexes.json"), "utf8");
+  const { indexes: ours } = JSON.parse(text) as { readonly indexes: readonly Index[] };
+  const needed = ours.map((one) =>
     keyOf((one.collectionGroup as string).replace(/^pawl-/, `${namespace}-`), one),
   );
   return {

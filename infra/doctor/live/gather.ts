@@ -1,24 +1,24 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { type Config, configOf, storeIdentity } from "../../functions/wiring/config.ts";
-import { connectNats } from "../../functions/wiring/wire.node.ts";
-import { differences } from "../../shared/adapters/jetstream/drift.ts";
-import { jetstreamBus } from "../../shared/adapters/jetstream/jetstream.ts";
-import { apiCode, busError, GONE } from "../../shared/adapters/jetstream/nats-errors.ts";
-import { inspectCalmly, leftQueues } from "../../shared/dispatch/queues.ts";
-import { isPawlError, messageOf } from "../../shared/errors/errors.ts";
-import type { Bus } from "../../shared/ports/bus.ts";
-import { systemClock } from "../../shared/ports/clock.ts";
-import type { Fields } from "../../shared/ports/queue-fields.ts";
-import { natsServers } from "../../shared/settings/servers.ts";
-import { makeSettings } from "../../shared/settings/settings.ts";
-import type { Env } from "../../shared/settings/variable.ts";
-import { readVariables } from "../../shared/settings/variables.ts";
-import { agentBucket, bucketName, streamName } from "../../shared/task/names.ts";
-import { type KnownAgent, knownAgents } from "../agents.ts";
+import { type Config, configOf, storeIdentity } from "../../../functions/wiring/config.ts";
+import { connectNats } from "../../../functions/wiring/wire.node.ts";
+import { differences } from "../../../shared/adapters/jetstream/drift.ts";
+import { jetstreamBus } from "../../../shared/adapters/jetstream/jetstream.ts";
+import { apiCode, busError, GONE } from "../../../shared/adapters/jetstream/nats-errors.ts";
+import { inspectCalmly, leftQueues } from "../../../shared/dispatch/queues.ts";
+import { isPawlError, messageOf } from "../../../shared/errors/errors.ts";
+import type { Bus } from "../../../shared/ports/bus.ts";
+import { systemClock } from "../../../shared/ports/clock.ts";
+import type { Fields } from "../../../shared/ports/queue-fields.ts";
+import { natsServers } from "../../../shared/settings/servers.ts";
+import { makeSettings } from "../../../shared/settings/settings.ts";
+import type { Env } from "../../../shared/settings/variable.ts";
+import { readVariables } from "../../../shared/settings/variables.ts";
+import { agentBucket, bucketName, streamName } from "../../../shared/task/names.ts";
+import { type KnownAgent, knownAgents } from "../../agents.ts";
+import { syncAt } from "../by-name.ts";
 import { mayAll, secretsMissing, unreached } from "./around.ts";
 import { ahead, asking, type Seen } from "./ask.ts";
-import { syncAt } from "./by-name.ts";
 import type { Live } from "./live.ts";
 import { lookAtStore } from "./store.ts";
 
@@ -55,9 +55,9 @@ export async function gather({ env, agents: folder, monitor }: Place): Promise<G
     ...{ queues: [], left: [], buckets: [], clocks: {}, refused: [], unreached: [], overdue: [] },
     secrets: await secretsMissing(folder, env),
   };
-  if (!config) return { live, unseen: ["NATS and the store, until the settings are right"] };
-  live.unreached = await unreached(config);
-  if (!isConfigured) return { live, config, unseen: ["NATS and the store: NATS_URL is not set"] };
+  if (!config) return { live, unseen: [...unseen, "NATS and the store, until the settings are right"] };
+  live.unreached = await unreached(config, unseen);
+  if (!isConfigured) return { live, config, unseen: [...unseen, "NATS and the store: NATS_URL is not set"] };
   if (monitor) live.sync = await syncAt(monitor);
   const known = await knownAgents(folder, "skip-broken");
   const nc = await connectNats(config);

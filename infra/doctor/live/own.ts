@@ -1,12 +1,12 @@
-import type { Config } from "../../functions/wiring/config.ts";
-import { consumerConfig, streamConfig } from "../../shared/adapters/jetstream/definition.ts";
-import { PATIENCE } from "../../shared/retry/patience.ts";
-import { timing } from "../../shared/settings/settings.ts";
-import type { VariableName } from "../../shared/settings/variables.ts";
-import { consumerName } from "../../shared/task/names.ts";
-import type { Contract } from "./contract.ts";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { consumerConfig, streamConfig } from "../../../shared/adapters/jetstream/definition.ts";
+import { PATIENCE } from "../../../shared/retry/patience.ts";
+import { timing } from "../../../shared/settings/settings.ts";
+import type { VariableName } from "../../../shared/settings/variables.ts";
+import { consumerName } from "../../../shared/task/names.ts";
+import type { Contract } from "../contract.ts";
+import type { Finding } from "../rule.ts";
 import type { Live } from "./live.ts";
-import type { Finding } from "./rule.ts";
 
 /**
  * How Pawl sets its queues up and uses them, by these settings: the rules for anybody's queue hold for its own. Delayed naks

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { Config } from "../../functions/wiring/config.ts";
-import { isWebSocket, natsServers } from "../../shared/settings/servers.ts";
-import type { Env } from "../../shared/settings/variable.ts";
-import { agentNames, loadAgent } from "../agents.ts";
+import type { Config } from "../../../functions/wiring/config.ts";
+import { messageOf } from "../../../shared/errors/errors.ts";
+import { isWebSocket, natsServers } from "../../../shared/settings/servers.ts";
+import type { Env } from "../../../shared/settings/variable.ts";
+import { agentNames, loadAgent } from "../../agents.ts";
 import type { Live } from "./live.ts";
 
 /** An identity that is confined may not even ask. */
@@ -28,18 +29,24 @@ export async function secretsMissing(folder: string, env: Env): Promise<Live["se
 }
 
 /** The address that Workers have, where it is no placeholder. */
-export async function unreached({ nats }: Config): Promise<Live["unreached"]> {
+export async function unreached({ nats }: Config, unseen: string[]): Promise<Live["unreached"]> {
   const file = "wrangler.toml";
   if (
     !existsSync(file) ||
     !/\bNATS_URL\s*=\s*"wss?:\/\/(?![^"]*example\.com)/.test(readFileSync(file, "utf8"))
   )
     return [];
-  const { cloudflare } = await import("../deploy/cloudflare.ts");
-  const { NATS_URL = "" } = cloudflare().settings;
-  const urls = natsServers(NATS_URL).filter((url) => isWebSocket(url) && url !== nats.url);
-  const asked = await Promise.all(urls.map(async (url) => ({ url, reason: await whyUnreached(url) })));
-  return asked.flatMap(({ url, reason }) => (reason === undefined ? [] : [{ url, reason }]));
+  try {
+    if (typeof WebSocket === "undefined") throw new Error("this Node has no WebSocket");
+    const { cloudflare } = await import("../../deploy/cloudflare.ts");
+    const { NATS_URL = "" } = cloudflare().settings;
+    const urls = natsServers(NATS_URL).filter((url) => isWebSocket(url) && url !== nats.url);
+    const asked = await Promise.all(urls.map(async (url) => ({ url, reason: await whyUnreached(url) })));
+    return asked.flatMap(({ url, reason }) => (reason === undefined ? [] : [{ url, reason }]));
+  } catch (error) {
+    unseen.push(`NATS_URL in ${file}: ${messageOf(error)}`);
+    return [];
+  }
 }
 
 /** Undefined where a WebSocket opens: who may come in is NATS's affair. */

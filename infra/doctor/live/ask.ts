@@ -1,4 +1,4 @@
-import { isPawlError, messageOf } from "../../shared/errors/errors.ts";
+import { isPawlError, messageOf } from "../../../shared/errors/errors.ts";
 import type { Live } from "./live.ts";
 
 /** What is filled in while a deployment is looked at. */

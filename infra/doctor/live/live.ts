@@ -1,9 +1,9 @@
-import type { LeftQueue } from "../../shared/dispatch/queues.ts";
-import type { QueueInfo } from "../../shared/ports/bus.ts";
-import type { FieldDifference } from "../../shared/ports/queue-fields.ts";
-import type { Settings } from "../../shared/settings/settings.ts";
-import type { Millis } from "../../shared/task/document.ts";
-import type { Application } from "./application.ts";
+import type { LeftQueue } from "../../../shared/dispatch/queues.ts";
+import type { QueueInfo } from "../../../shared/ports/bus.ts";
+import type { FieldDifference } from "../../../shared/ports/queue-fields.ts";
+import type { Settings } from "../../../shared/settings/settings.ts";
+import type { Millis } from "../../../shared/task/document.ts";
+import type { Application } from "../application.ts";
 
 /** What is seen of a deployment. What could not be looked at is not in it. */
 export interface Live {
