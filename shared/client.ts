@@ -17,6 +17,8 @@ export type {
   DeadLetterFilter,
   Health,
   Lists,
+  Pause,
+  PauseChange,
   TaskFilter,
 } from "./client/lists.ts";
 export type { List, Page } from "./client/pages.ts";

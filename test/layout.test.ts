@@ -56,13 +56,15 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/retry": OUTSIDE,
   "shared/seal": [...OUTSIDE, "node:crypto"],
   "shared/quota": [...ACTIVITY, "shared/meter"],
+  "shared/pause": ACTIVITY,
   "shared/dispatch": [
     ...ACTIVITY,
+    "shared/pause",
     "shared/quota",
     "shared/reconcile/books",
     "shared/reconcile/look/examine.ts",
   ],
-  "shared/audit": [...ACTIVITY, "shared/dispatch", "shared/quota"],
+  "shared/audit": [...ACTIVITY, "shared/dispatch", "shared/pause", "shared/quota"],
   "shared/handler": [
     ...ACTIVITY,
     "shared/dispatch",
@@ -77,6 +79,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   "shared/runner": [
     ...ACTIVITY,
+    "shared/pause",
     "shared/dispatch",
     "shared/handler",
     "shared/seal",
@@ -85,8 +88,8 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   "shared/reconcile": [...ACTIVITY, ...BOOKS, "shared/reconcile/look", "shared/dispatch", "shared/meter"],
   "shared/reconcile/books": [...OUTSIDE, ...BOOKS, "shared/seal"],
-  "shared/reconcile/look": [...ACTIVITY, ...BOOKS, "shared/dispatch", "shared/seal"],
-  "shared/reconcile/findings": [...OUTSIDE, ...BOOKS],
+  "shared/reconcile/look": [...ACTIVITY, ...BOOKS, "shared/dispatch", "shared/pause", "shared/seal"],
+  "shared/reconcile/findings": [...OUTSIDE, ...BOOKS, "shared/pause"],
   "shared/reconcile/figures": [...CORE, ...BOOKS, "shared/reconcile/look/examine.ts"],
   "shared/reconcile/page": [...CORE, ...BOOKS],
   "shared/adapters": [...OUTSIDE, "@anthropic-ai/sdk/*"],
@@ -120,6 +123,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   "shared/web/api": [
     ...OUTSIDE,
+    "shared/pause",
     "shared/audit",
     "shared/dispatch",
     "shared/meter",
@@ -132,6 +136,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/web/frame": [...OUTSIDE, "shared/web", "hono", "hono/*"],
   "shared/web/lists": [
     ...OUTSIDE,
+    "shared/pause",
     "shared/audit",
     "shared/dispatch",
     "shared/reconcile/page/chart.ts",

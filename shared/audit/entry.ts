@@ -17,6 +17,8 @@ export const operations = [
   "token revoke",
   "quota set",
   "quota clear",
+  "pause",
+  "resume",
 ] as const;
 export type AuditedOperation = (typeof operations)[number];
 

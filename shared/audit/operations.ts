@@ -1,5 +1,6 @@
 import { type Accepted, accept as acceptPlainly } from "../dispatch/accept.ts";
 import * as operate from "../dispatch/operate.ts";
+import * as pausing from "../pause/pause.ts";
 import type { Deps } from "../ports/deps.ts";
 import { type SetQuotas, type Subject, setQuota as setPlainly, shownSubject } from "../quota/quotas.ts";
 import { type Quota, showQuota } from "../settings/quota.ts";
@@ -10,7 +11,7 @@ import type { Deed } from "./entry.ts";
 
 export type { Redrive, Resolution } from "../dispatch/operate.ts";
 
-/** What people do to tasks and to quotas: as in `dispatch/` and `quota/`, and in the trail. */
+/** What people do to tasks, agents and quotas: as in `dispatch/` and `quota/`, and in the trail. */
 
 const byTask = ({ agent }: Task): Partial<Deed> => ({ agent });
 
@@ -62,4 +63,12 @@ export function setQuota(deps: Deps, subject: Subject, quota: Quota | undefined)
     detail: quota ? `${whose} ${showQuota(quota)}` : whose,
   };
   return audited(deps, deed, () => setPlainly(deps.store, subject, quota));
+}
+
+export function pauseAgent(deps: Deps, agent: string, why?: string): Promise<pausing.PauseChange> {
+  return audited(deps, { op: "pause", agent }, () => pausing.pauseAgent(deps, agent, why));
+}
+
+export function resumeAgent(deps: Deps, agent: string): Promise<pausing.PauseChange> {
+  return audited(deps, { op: "resume", agent }, () => pausing.resumeAgent(deps, agent));
 }

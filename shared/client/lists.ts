@@ -85,6 +85,28 @@ export interface AgentStatus {
   readonly oldestAge: number;
   /** What its input must be, as JSON Schema, as far as that can say it. */
   readonly inputSchema?: object;
+  /** Set while nothing new of it begins. */
+  readonly paused?: Pause;
+}
+
+/** Since when an agent is paused, in milliseconds since 1970, by whom, and why. */
+export interface Pause {
+  /** Since then. */
+  readonly at: number;
+  /** Who paused it, and how. */
+  readonly by: string;
+  /** In their words. */
+  readonly why?: string;
+}
+
+/** What a pause or a resume came to. */
+export interface PauseChange {
+  /** Its name. */
+  readonly agent: string;
+  /** How it is now. */
+  readonly paused?: Pause;
+  /** How it was: a second pause changes nothing. */
+  readonly before?: Pause;
 }
 
 /** Whether all is well, beyond that there was an answer. */
@@ -107,6 +129,10 @@ export interface Lists {
   audit(filter?: AuditFilter): List<AuditEntry>;
   /** Agents, and what is in their queues. */
   agents(options?: CallOptions): Promise<readonly AgentStatus[]>;
+  /** Nothing new of the agent begins, within five seconds; what runs goes on. For tokens that may `operate`. */
+  pause(agent: string, options?: CallOptions & { readonly why?: string }): Promise<PauseChange>;
+  /** It begins again. */
+  resume(agent: string, options?: CallOptions): Promise<PauseChange>;
   /** Whether its servers answer and submits are taken; a `Problem` where not. */
   health(options?: CallOptions): Promise<Health>;
 }
@@ -114,6 +140,14 @@ export interface Lists {
 export function listsOf(connection: Connection): Lists {
   const read = <T>(path: string, { signal }: CallOptions = {}, query = {}): Promise<T> =>
     askJson(connection, { path, query, signal, isRepeatable: true });
+  // Done twice it is as if it was done once.
+  const change = (agent: string, verb: string, body: object, signal: AbortSignal | undefined) =>
+    askJson<PauseChange>(connection, {
+      path: `/v1/agents/${encodeURIComponent(agent)}/${verb}`,
+      body,
+      signal,
+      isRepeatable: true,
+    });
   const tasksAt = (path: string, { signal, pageSize: limit, ...filter }: TaskFilter) =>
     listOf(async (cursor) => {
       const query = { ...filter, limit, cursor };
@@ -134,6 +168,8 @@ export function listsOf(connection: Connection): Lists {
         return { items, ...next };
       }),
     agents: async (options) => (await read<{ agents: AgentStatus[] }>("/v1/agents", options)).agents,
+    pause: (agent, { why, signal } = {}) => change(agent, "pause", why === undefined ? {} : { why }, signal),
+    resume: (agent, { signal } = {}) => change(agent, "resume", {}, signal),
     health: (options) => read("/health", options),
   };
 }

@@ -1,4 +1,5 @@
 import { isPawlError } from "../errors/errors.ts";
+import { type Pause, pauseOf } from "../pause/pause.ts";
 import type { QueueInfo } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import { type Queue, streamName } from "../task/names.ts";
@@ -30,6 +31,8 @@ export interface AgentQueues {
   readonly oldestAge: number;
   /** What was left behind when lanes went or the generation was raised: its runner drains it. Not counted above. */
   readonly left: readonly LeftQueue[];
+  /** Set while nothing new of it begins. */
+  readonly paused?: Pause;
 }
 
 export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise<AgentQueues[]> {
@@ -39,7 +42,8 @@ export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise
       const own = Array.from({ length: lanes }, (_, lane) =>
         inspected(deps, queueOf(deps, { agent: name, lane })),
       );
-      const infos = (await Promise.all(own)).filter((info) => info !== undefined);
+      const [paused, ...all] = await Promise.all([pauseSeen(deps, name), ...own]);
+      const infos = all.filter((info) => info !== undefined);
       const sum = (field: "pending" | "inFlight" | "redelivered") =>
         infos.reduce((all, info) => all + info[field], 0);
       const now = deps.clock.now();
@@ -51,9 +55,18 @@ export async function agentQueues(deps: Deps, agents: readonly Laned[]): Promise
         redelivered: sum("redelivered"),
         oldestAge: Math.max(0, ...infos.map(({ oldestAt = now }) => now - oldestAt)),
         left: left.filter(({ queue }) => queue.agent === name).map(({ queue: _, ...one }) => one),
+        ...(paused && { paused }),
       };
     }),
   );
+}
+
+/** Who may not read it is told of the queues all the same. */
+function pauseSeen({ store }: Deps, agent: string): Promise<Pause | undefined> {
+  return pauseOf(store, agent).catch((error: unknown) => {
+    if (isPawlError(error, "store_refused")) return undefined;
+    throw error;
+  });
 }
 
 /** Queues of these agents that hold messages and get no more. A newer generation's are its own runners' affair. */

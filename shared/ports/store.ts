@@ -190,9 +190,10 @@ export interface TaskStore {
   /**
    * Named documents of Pawl's own: counters, checkpoints, tokens. Guarded like a head: without a revision seen a record is
    * made only if there is none, with one it is replaced only if nobody has written it since. At most what fits a document.
+   * `agent`: it lies with that agent's documents, where these have a place of their own, so that its runner can read it.
    */
-  getRecord(name: string): Promise<StoredRecord | undefined>;
-  putRecord(name: string, text: string, seen?: Revision): Promise<WriteResult>;
+  getRecord(name: string, agent?: string): Promise<StoredRecord | undefined>;
+  putRecord(name: string, text: string, seen?: Revision, agent?: string): Promise<WriteResult>;
   /** The record of that name in each of its parts, where it has parts whose writers keep records of their own. */
   getRecords?(name: string): Promise<readonly PartRecord[]>;
   /**

@@ -1,5 +1,6 @@
 import type { Agent } from "../agent.ts";
 import { isPawlError, messageOf } from "../errors/errors.ts";
+import type { PauseWatch } from "../pause/watch.ts";
 import type { Delivery, Pull, QueueState } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import { pause, retry } from "../retry/retry.ts";
@@ -27,6 +28,8 @@ export interface Lane {
   readonly stop: AbortSignal;
   /** What was in the queue a moment ago, where somebody has looked. */
   readonly seen?: QueueState | undefined;
+  /** While its agent is paused nothing is pulled. */
+  readonly pause: PauseWatch;
 }
 
 /** What a lane tells whoever serves it. */
@@ -42,7 +45,7 @@ export interface Told {
  * has taken all that it saw there.
  */
 export async function pullLane(deps: Deps, lane: Lane, told: Told): Promise<void> {
-  const { queue, agent, mode, stop } = lane;
+  const { queue, agent, mode, stop, pause: gate } = lane;
   let { seen } = lane;
   let waiting: Pull | undefined;
   let workedAt: number | undefined = deps.clock.monotonic();
@@ -51,8 +54,15 @@ export async function pullLane(deps: Deps, lane: Lane, told: Told): Promise<void
   const pull = () => deps.bus.pull(queue, mode === "forever" ? PULL_WAIT : DRAIN_WAIT, drifted);
   const withdraw = () => void waiting?.cancel();
   stop.addEventListener("abort", withdraw);
+  // What is on its way by then is run: put back, it would have spent a delivery.
+  const unwatch = gate.onPause(withdraw);
   try {
     for (let failures = 0; !stop.aborted; ) {
+      if (gate.isPaused() && !waiting) {
+        if (mode !== "forever") break;
+        await gate.untilResumed(stop);
+        continue;
+      }
       if (mode !== "forever") {
         seen ??= await stateOf(deps, queue);
         if (seen?.pending === 0 && seen.inFlight === 0) break;
@@ -92,7 +102,7 @@ export async function pullLane(deps: Deps, lane: Lane, told: Told): Promise<void
         break;
       }
       const prefetch = () => {
-        if ((mode === "forever" || seen) && !stop.aborted) waiting ??= pull();
+        if ((mode === "forever" || seen) && !stop.aborted && !gate.isPaused()) waiting ??= pull();
       };
       const handled = await handle(deps, { delivery, queue, agent, stop, prefetch });
       told.handled(handled);
@@ -103,6 +113,7 @@ export async function pullLane(deps: Deps, lane: Lane, told: Told): Promise<void
     }
   } finally {
     stop.removeEventListener("abort", withdraw);
+    unwatch();
     await waiting?.cancel();
     // Served while the last ack was under way.
     const late = await waiting?.delivery.catch(() => undefined);

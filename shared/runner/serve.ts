@@ -3,6 +3,7 @@ import { expireSome, keepExpiring } from "../dispatch/expire.ts";
 import { correctLeft, drainLeft } from "../dispatch/left-queues.ts";
 import { dispatchDue, rescue } from "../dispatch/sweep.ts";
 import { messageOf } from "../errors/errors.ts";
+import { NEVER_PAUSED, type PauseWatch, watchPause } from "../pause/watch.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Queue } from "../task/names.ts";
 import type { HandledAs } from "./ack.ts";
@@ -31,12 +32,37 @@ export interface Served {
 }
 
 /** All lanes of one agent, and what those that went have left: queues made sure of, tasks dispatched, messages handled. */
-export async function serve(
+export async function serve(deps: Deps, served: Served): Promise<HandledCounts> {
+  const { name, agent, mode } = served;
+  const lanes = served.lanes ?? (await readyLanes(deps, name, agent.limits.lanes, mode));
+  const pause = isIdle(lanes, mode) ? NEVER_PAUSED : await watchPause(deps, name);
+  try {
+    return await serveUnlessPaused(deps, { ...served, lanes, pause });
+  } finally {
+    pause.close();
+  }
+}
+
+/** A function that finds nothing in its queues need not ask whether it may take it. */
+function isIdle({ queues, left, seen }: Lanes, mode: PullMode): boolean {
+  const isEmpty = (queue: Queue) => seen.get(queue)?.pending === 0 && seen.get(queue)?.inFlight === 0;
+  return mode === "idle" && left.length === 0 && queues.every(isEmpty);
+}
+
+/** While it is paused it is swept as always: what is due waits in its queue, where it costs no delivery. */
+async function serveUnlessPaused(
   deps: Deps,
-  { name, agent, mode, stop, ...given }: Served,
+  {
+    name,
+    agent,
+    mode,
+    stop,
+    pause,
+    ...given
+  }: Served & { readonly lanes: Lanes; readonly pause: PauseWatch },
 ): Promise<HandledCounts> {
   const { lanes } = agent.limits;
-  const { queues, left, seen } = given.lanes ?? (await readyLanes(deps, name, lanes, mode));
+  const { queues, left, seen } = given.lanes;
   const tally: HandledCounts = {};
   const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();
@@ -56,7 +82,7 @@ export async function serve(
     const broken = new AbortController();
     const end = AbortSignal.any([stop, broken.signal]);
     const lane = (how: PullMode) => (queue: Queue) =>
-      pullLane(deps, { queue, agent, mode: how, stop: end }, told);
+      pullLane(deps, { queue, agent, mode: how, stop: end, pause }, told);
     const pulled = queues.map(lane(mode));
     for (const one of pulled) one.catch((error: unknown) => broken.abort(error));
     const drained = drainLeft(deps, name, lanes, end, lane("drain"));
@@ -71,7 +97,8 @@ export async function serve(
     if (mode === "drain") await expireSome(deps, stop);
     const all = [...queues];
     for (const queue of left) if (await correctLeft(deps, queue)) all.push(queue);
-    const lane = (queue: Queue) => pullLane(deps, { queue, agent, mode, stop, seen: seen.get(queue) }, told);
+    const lane = (queue: Queue) =>
+      pullLane(deps, { queue, agent, mode, stop, seen: seen.get(queue), pause }, told);
     if (mode === "once") for (const queue of all) if (Object.keys(tally).length === 0) await lane(queue);
     // Whoever called this closes the connection: what one lane fails with waits until the others are over.
     const ended = mode === "once" ? [] : await Promise.allSettled(all.map(lane));

@@ -9,7 +9,10 @@ interface ScopeRule {
 export const scopes = {
   submit: { allows: "submitting tasks", sees: "own" },
   read: { allows: "reading tasks: the owner's own; everybody's with `operate`", sees: "own" },
-  operate: { allows: "cancelling, redriving, resolving, signalling and approving", sees: "all" },
+  operate: {
+    allows: "cancelling, redriving, resolving, signalling and approving; pausing and resuming agents",
+    sees: "all",
+  },
 } as const satisfies Readonly<Record<string, ScopeRule>>;
 
 export type Scope = keyof typeof scopes;

@@ -207,6 +207,7 @@ test("nobody who acts for a person goes round the trail", () => {
 const DOING: Readonly<Record<string, RegExp>> = {
   "dispatch/operate": /./s,
   "dispatch/accept": /./s,
+  "pause/pause": /\b(pauseAgent|resumeAgent)\b|\*/,
   "quota/quotas": /\bsetQuota\b|\*/,
   "web/tokens": /\b(createToken|revokeToken)\b|\*/,
   "reconcile/reconcile": /\breconcile\b|\*/,

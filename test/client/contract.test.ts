@@ -109,6 +109,11 @@ test("every operation of the served document has its method, and each fits the d
   const deeds = await all(pawl.audit({ since, actor: "ann" }));
   expect(deeds.map(({ op }) => op)).toEqual(expect.arrayContaining(["approve", "reject", "cancel"]));
   expect((await pawl.agents()).map(({ name }) => name)).toEqual(["tested", "other"]);
+  const { paused } = await pawl.pause("tested", { why: "a test" });
+  expect(paused).toMatchObject({ why: "a test" });
+  expect(await pawl.pause("tested")).toEqual({ agent: "tested", paused, before: paused });
+  expect((await pawl.agents())[0]).toMatchObject({ paused });
+  expect(await pawl.resume("tested")).toEqual({ agent: "tested", before: paused });
   expect(await pawl.health()).toMatchObject({ ok: true });
 
   const listed = s.operations.map(({ method, path }) => `${method} ${path}`);

@@ -9,6 +9,8 @@ import type {
   JournalEntry,
   Logs,
   Operated,
+  Pause,
+  PauseChange,
   State,
   SubmitOptions,
   Task,
@@ -121,7 +123,11 @@ describe("what the client's types say is what the API's schemas say", () => {
     expectTypeOf<Whole<TaskSummary, "state" | "labels">>().toEqualTypeOf<Whole<Page, "state" | "labels">>();
     expectTypeOf<keyof TaskSummary>().toEqualTypeOf<keyof Page>();
     type Status = Response<"agents">["agents"][number];
-    expectTypeOf<Whole<AgentStatus, "inputSchema">>().toEqualTypeOf<Whole<Status, "inputSchema" | "left">>();
+    expectTypeOf<Whole<AgentStatus, "inputSchema" | "paused">>().toEqualTypeOf<
+      Whole<Status, "inputSchema" | "left" | "paused">
+    >();
+    expectTypeOf<Whole<Pause>>().toEqualTypeOf<Whole<Status["paused"] & object>>();
+    expectTypeOf<keyof PauseChange>().toEqualTypeOf<keyof Response<"paused">>();
     expectTypeOf<Whole<Health>>().toEqualTypeOf<Whole<Response<"health">>>();
     expectTypeOf<keyof Logs>().toEqualTypeOf<keyof Response<"logs">>();
     expectTypeOf<Logs["lines"][number]>().toEqualTypeOf<Response<"logs">["lines"][number]>();

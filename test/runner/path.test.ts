@@ -61,8 +61,9 @@ describe.each(stores)("$kind", ({ kind, here }) => {
         completed: tasks,
       });
       expect(runs.counts).toEqual({ reads: 0, writes: 2 * tasks, queries: 4 });
-      // By the requests that really left, where they can be counted: two per task, four looks for due tasks, three for expired ones.
-      if (kind === "firestore-rest") expect(requests).toHaveBeenCalledTimes(2 * tasks + 7);
+      // By the requests that really left, where they can be counted: two per task, four looks for due tasks, three for expired ones,
+      // and one whether the agent is paused.
+      if (kind === "firestore-rest") expect(requests).toHaveBeenCalledTimes(2 * tasks + 8);
       requests.mockRestore();
       await b.deps.nc.flush();
       expect(words.map((word) => word.word)).toEqual(Array(tasks).fill("+ACK"));

@@ -107,10 +107,13 @@ async function list(
   if (count === 0 && !json) say("nothing in the trail");
 }
 
-function line({ n, at, actor, op, task, token, detail, outcome, code }: AuditEntry): string {
+function line({ n, at, actor, op, task, agent, token, detail, outcome, code }: AuditEntry): string {
   const when = new Date(at).toISOString().slice(0, 19);
   const how = outcome === "asked" ? "asked, and nobody wrote how it ended" : outcome;
-  const what = [task ?? token, detail && `(${detail})`].filter(Boolean).join(" ");
+  // What is done to an agent itself names nothing else; a quota's detail does.
+  const what = [task ?? token ?? (detail === undefined ? agent : undefined), detail && `(${detail})`]
+    .filter(Boolean)
+    .join(" ");
   return `${String(n).padStart(6)}  ${when}  ${op.padEnd(12)} ${what}  ${how}${code ? ` ${code}` : ""}  by ${sayActor(actor)}`;
 }
 

@@ -7,6 +7,7 @@ import { agentsFolder, knownAgents } from "../../agents.ts";
 import { ensureAgent } from "../../ensure.ts";
 import { columns } from "../columns.ts";
 import { logger, say, sayJson } from "../output.ts";
+import { pauseText } from "./status.ts";
 
 /** Of more it is enough to know that there are so many. */
 const MOST_LEFT = 1_000;
@@ -49,10 +50,13 @@ export function queueLines(agents: readonly AgentQueues[]): readonly string[] {
       return [name, lanes, pending, inFlight, redelivered, oldestAge > 0 ? sayDuration(oldestAge) : "-"];
     }),
   );
+  const paused = agents.flatMap(({ name, paused }) =>
+    paused ? [`${name}: PAUSED ${pauseText(paused)} (pawl resume ${name})`] : [],
+  );
   const left = agents.flatMap(({ name, left }) =>
     left.map(({ stream, lane, messages }) => {
       return `${name}: ${messages} left in ${stream}, of a former lane ${lane}: its runner drains it`;
     }),
   );
-  return [...table, ...left];
+  return [...table, ...paused, ...left];
 }

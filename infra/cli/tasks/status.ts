@@ -6,11 +6,13 @@ import { lost } from "../../../shared/journal/budget.ts";
 import type { Cost } from "../../../shared/journal/cost.ts";
 import type { Entry, Head } from "../../../shared/journal/entries.ts";
 import { readJournal } from "../../../shared/journal/journal.ts";
+import { type Pause, pauseOf } from "../../../shared/pause/pause.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Stored } from "../../../shared/ports/store.ts";
 import type { HistoryEntry, InDoubt, Task, TaskFailure, Waiting } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { signalParts } from "../../../shared/task/signals.ts";
+import { isFinal } from "../../../shared/task/table.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
 import { COLUMN, linesOf, logger, oneLine, say, sayJson } from "../output.ts";
 
@@ -26,9 +28,12 @@ export function addStatus(program: Command, config: () => Config): void {
       await using deps = await wire(config(), logger(options.json ?? false));
       const { task, altered } = await taskAsItIs(deps, id);
       const journal = altered === undefined ? await journalOf(deps, task) : undefined;
-      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered });
+      // Whoever asks why a task does not begin, or go on.
+      const paused = isFinal(task) ? undefined : await pauseOf(deps.store, task.agent);
+      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered, paused });
       else {
         if (altered !== undefined) say(`NOT AS PAWL WROTE IT: ${altered}`);
+        if (paused) say(`AGENT PAUSED ${pauseText(paused)} (pawl resume ${task.agent})`);
         for (const line of [...lines(task), ...(journal ? journalLines(journal) : [])]) say(line);
       }
       if (altered !== undefined) process.exitCode = 1;
@@ -113,6 +118,11 @@ export function journalLines({ head, entries }: Journal): string[] {
 const SHOWN = 30;
 
 export const time = (at: number) => new Date(at).toISOString();
+
+/** "since 2026-11-19T10:00:00.000Z by jo via cli: the board is down" */
+export function pauseText({ at, by, why }: Pause): string {
+  return `since ${time(at)} by ${by}${why === undefined ? "" : `: ${oneLine(why)}`}`;
+}
 
 export function short(value: unknown): string {
   const text = JSON.stringify(value);

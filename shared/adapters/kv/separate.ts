@@ -198,8 +198,13 @@ export function separateStore(buckets: Buckets, retention: number): TaskStore {
       if (failures.length > 0) throw failures[0];
       return removed;
     },
-    getRecord: own.getRecord,
-    putRecord: own.putRecord,
+    getRecord: async (name, agent) => {
+      // Nothing lies in a bucket that nobody has made.
+      if (agent !== undefined && !(await agents()).includes(agent)) return undefined;
+      return (agent === undefined ? own : await open(agent)).getRecord(name);
+    },
+    putRecord: async (name, text, seen, agent) =>
+      (agent === undefined ? own : await open(agent)).putRecord(name, text, seen),
     getRecords: async (name) => {
       const names = await agents();
       const read = async (store: BucketStore, agent?: string): Promise<PartRecord[]> => {

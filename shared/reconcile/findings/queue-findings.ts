@@ -86,6 +86,14 @@ export const queueFindingKinds = {
     did: "Nothing.",
     todo: "`nats consumer resume`, unless it was meant.",
   },
+  agent_paused: {
+    severity: "note",
+    nature: "standing",
+    of: "agent",
+    meaning: "Somebody has paused an agent: nothing new of it begins.",
+    did: "Nothing. A task of it that runs and that nobody holds is not named: its next holder waits for the resume.",
+    todo: "`pawl resume`, once what it was paused for is over.",
+  },
   advisories_gone: {
     severity: "look",
     nature: "standing",

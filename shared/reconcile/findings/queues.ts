@@ -14,6 +14,7 @@ import { added, type Counting, NO_TALLY, type Tally } from "../figures/tally.ts"
 import type { PlannedQueue } from "../plan.ts";
 import type { Finding, FindingName } from "./findings.ts";
 import { goneFindings } from "./gone.ts";
+import { pausedFindings } from "./paused.ts";
 
 /** What the streams and consumers say, against what the documents say. */
 export async function queueFindings(deps: Deps, account: Account): Promise<Finding[]> {
@@ -54,7 +55,7 @@ export async function queueFindings(deps: Deps, account: Account): Promise<Findi
   }
   for (const { stream, agent, why } of account.plan.broken)
     findings.push({ kind: "queue_unseen", subject: stream, agent, detail: why });
-  return [...findings, ...(await goneFindings(deps, account))];
+  return [...findings, ...(await goneFindings(deps, account)), ...(await pausedFindings(deps, account))];
 }
 
 /** So many numbers of one stream that two documents settled are no mistake of one of them. */

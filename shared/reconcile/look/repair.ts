@@ -1,5 +1,6 @@
 import { dispatchDue, hasMessage } from "../../dispatch/sweep.ts";
 import { isPawlError } from "../../errors/errors.ts";
+import { pauseOf } from "../../pause/pause.ts";
 import type { KeptMessage } from "../../ports/bus.ts";
 import { CLOCKS_IN_STEP } from "../../settings/clocks.ts";
 import { timing } from "../../settings/settings.ts";
@@ -98,6 +99,8 @@ export async function askHolder(pace: Pace, account: Account, at: number): Promi
   const task = (await askAgain(pace, () => deps.store.get(one.task)).catch(ifUnsound))?.task;
   // It has gone on meanwhile.
   if (task?.state !== "running" || task.token !== one.token) return next;
+  // Its next holder waits for somebody to resume the agent, which a finding of its own says.
+  if (await askAgain(pace, () => pauseOf(deps.store, one.agent))) return next;
   const detail = `${one.runner} claimed it and does not answer`;
   account.findings = found(account.findings, { kind: "unheld", subject: one.task, agent: one.agent, detail });
   return next;

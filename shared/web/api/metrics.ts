@@ -55,6 +55,12 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
     const unit = field === "oldestAge" ? 1_000 : 1;
     for (const queue of queues) lines.push(`${series(name, { agent: queue.name })} ${queue[field] / unit}`);
   }
+  lines.push(
+    "# HELP pawl_agent_paused 1 while nothing new of an agent begins.",
+    "# TYPE pawl_agent_paused gauge",
+  );
+  for (const { name: agent, paused } of queues)
+    lines.push(`${series("agent_paused", { agent })} ${paused ? 1 : 0}`);
   for (const [name, [help, field]] of Object.entries(stored)) {
     lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
     for (const { agent, fill } of fills) if (fill) lines.push(`${series(name, { agent })} ${fill[field]}`);

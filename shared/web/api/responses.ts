@@ -6,6 +6,10 @@ const state = z.enum(states as [string, ...string[]]);
 const count = z.int().min(0);
 const millis = z.int().describe("Milliseconds since 1970");
 
+const pause = z
+  .object({ at: millis, by: z.string(), why: z.string().optional() })
+  .describe("Since when nothing new of it begins, who paused it, and why");
+
 const summary = z.looseObject({
   id: z.string(),
   agent: z.string(),
@@ -76,6 +80,11 @@ export const responses = {
     ),
   }),
   operated: z.object({ id: z.string(), state }),
+  paused: z.object({
+    agent: z.string(),
+    paused: pause.optional(),
+    before: pause.optional().describe("How it was: a second pause changes nothing"),
+  }),
   agents: z.object({
     agents: z.array(
       z.object({
@@ -88,6 +97,7 @@ export const responses = {
         left: z
           .array(z.object({ stream: z.string(), lane: count, generation: count, messages: count }))
           .describe("Queues that get no more messages and still hold some"),
+        paused: pause.optional(),
         inputSchema: z
           .looseObject({})
           .optional()

@@ -6,9 +6,10 @@ import { taskJournal, taskLogs } from "./journal.ts";
 import { agentList, metrics } from "./metrics.ts";
 import { openApi } from "./openapi.ts";
 import { approveTask, cancelTask, redriveTask, resolveTask, signalTask } from "./operations.ts";
+import { pauseByApi, resumeByApi } from "./pause.ts";
 import { responses } from "./responses.ts";
 import { type Route, route } from "./route.ts";
-import { approvalName, bodies, queries } from "./schemas.ts";
+import { agentName, approvalName, bodies, queries } from "./schemas.ts";
 import { oneTask, submitTask, taskList } from "./tasks.ts";
 
 /** The whole API, in the order of the OpenAPI document. The app, that document and docs/api.md are made from this list. */
@@ -178,6 +179,30 @@ export const routes: readonly Route[] = [
     docs: "agents, and [what is in their queues](#agents-and-metrics)",
     responses: { 200: responses.agents },
     handle: agentList,
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{agent}/pause",
+    scope: "operate",
+    summary: "Pauses an agent: nothing new of it begins",
+    docs: '`{"why": "…"}`: [nothing new of the agent begins](operator.md#pausing-an-agent), within five seconds; what runs goes on',
+    params: z.object({ agent: agentName }),
+    body: bodies.pause,
+    responses: { 200: responses.paused },
+    problems: [404],
+    handle: pauseByApi,
+  }),
+  route({
+    method: "post",
+    path: "/v1/agents/{agent}/resume",
+    scope: "operate",
+    summary: "Resumes an agent",
+    docs: "it begins again",
+    params: z.object({ agent: agentName }),
+    body: bodies.resume,
+    responses: { 200: responses.paused },
+    problems: [404],
+    handle: resumeByApi,
   }),
   route({
     method: "get",

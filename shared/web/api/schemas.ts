@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { operations } from "../../audit/entry.ts";
+import { WHY_LIMIT } from "../../pause/pause.ts";
 import { LABEL_LIMIT, MOST_LABELS } from "../../task/envelope.ts";
 import { isEventName } from "../../task/signals.ts";
 import { states } from "../../task/table.ts";
@@ -14,6 +15,7 @@ const json = z.unknown();
 const isStorable = (time: string) => Date.parse(time) <= Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const approvalName = name;
+export const agentName = z.string().max(63);
 
 /** Which effect is meant: if another one is in doubt by now, nothing is done. */
 const effect = z.string().max(200).optional();
@@ -57,6 +59,8 @@ export const bodies = {
     value: json.optional(),
     early,
   }),
+  pause: z.strictObject({ why: z.string().max(WHY_LIMIT).optional() }),
+  resume: z.strictObject({}),
   approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional(), early }),
 };
 

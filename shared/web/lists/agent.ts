@@ -6,13 +6,15 @@ import type { Millis, Task } from "../../task/document.ts";
 import { dollars } from "../../values/dollars.ts";
 import { sayDuration } from "../../values/duration.ts";
 import { filterOf } from "../api/tasks.ts";
-import { mayUse, seesAll } from "../authorize.ts";
+import { hasScope, mayUse, seesAll } from "../authorize.ts";
 import type { Env, WebAgent } from "../context.ts";
-import { renderError, renderPage } from "../frame/layout.ts";
+import { renderPage } from "../frame/layout.ts";
+import { formKey, sessionToken } from "../frame/session.ts";
 import { cell, type Html, heads, number, OWN_DOLLARS, part, table, time } from "../frame/text.ts";
 import { costOfLook } from "../rate-limit.ts";
 import { type Activity, activityOf, SPANS, type SpanName } from "./activity.ts";
 import { cached } from "./cache.ts";
+import { addPauseForms, notThere, pauseBanner, pauseForm, pauseNotice } from "./pause.ts";
 
 /** Tasks that are shown on one page; and documents that are looked at for them, where most are another's. */
 const MOST = 1_000;
@@ -36,12 +38,12 @@ const FIGURES: readonly Figure[] = [
 /** An agent's page: its queues, and what its tasks did over time, by the newest of them. */
 export function addAgentPage(ui: Hono<Env>, agents: readonly WebAgent[]): void {
   const fromCache = cached<Looked>();
+  addPauseForms(ui, agents);
   ui.get("/agents/:name", async (c) => {
     const { deps, token } = c.var;
     const name = c.req.param("name");
     const agent = agents.find((one) => one.name === name);
-    if (!agent || !mayUse(token, name))
-      return renderError(c, 404, "Not found", `There is no agent ${JSON.stringify(name.slice(0, 63))}.`);
+    if (!agent || !mayUse(token, name)) return notThere(c, name);
     const asked = c.req.query("span") ?? "24h";
     const span: SpanName = Object.hasOwn(SPANS, asked) ? (asked as SpanName) : "24h";
     const sees = JSON.stringify([deps.settings.namespace, seesAll(token) || token.owner, name, span]);
@@ -50,7 +52,10 @@ export function addAgentPage(ui: Hono<Env>, agents: readonly WebAgent[]): void {
       agentQueues(deps, [agent]),
     ]);
     const { activity, seenFrom } = value;
+    const mayPause = hasScope(token, "operate");
+    const key = formKey(sessionToken(c) ?? "");
     const main = html`<p class="crumb"><a href="/ui">Agents</a></p><h1>${name}</h1>
+${queue?.paused && pauseBanner(queue.paused)}
 <nav class="spans" aria-label="Time"><ul>${Object.keys(SPANS).map((one) => html`<li><a href="?span=${one}"${one === span ? html` aria-current="page"` : ""}>${one}</a></li>`)}</ul></nav>
 <ul class="tiles">${[
       ...(queue ? [tile("queued", number(queue.pending)), tile("in flight", number(queue.inFlight))] : []),
@@ -64,8 +69,9 @@ ${part("time", `Over ${SPANS[span].title}, in UTC`, html`<ul class="charts">${FI
 <p class="note">${OWN_DOLLARS}</p>
 ${activity.reasons.length > 0 && reasons(name, activity)}
 <p class="paging"><a href="/ui/tasks?agent=${encodeURIComponent(name)}">Its tasks</a> <a href="/ui/dead-letters?agent=${encodeURIComponent(name)}">Its dead letters</a></p>
+${mayPause && pauseForm(name, queue?.paused !== undefined, key)}
 ${!seesAll(token) && html`<p class="note">Tasks are those of ${token.owner}; queues are everybody's.</p>`}`;
-    return renderPage(c, { title: name, main, at: "/ui" });
+    return renderPage(c, { title: name, main, at: "/ui", notice: pauseNotice(c.req.query("done")) });
   });
 }
 

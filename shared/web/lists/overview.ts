@@ -185,8 +185,8 @@ const lastRow = (now: Millis) => (task: Brief) =>
   html`<tr id="last-${task.id}">${link(task, "last")}<td>${badge(task.state)}</td><td>${task.agent}</td>
 <td>${time(task.changedAt)} <span class="note">${sayDuration(now - task.changedAt)} ago</span></td></tr>`;
 
-function agentRow({ name, lanes, pending, inFlight, oldestAge, redelivered }: AgentQueues): Html {
-  return html`<tr id="agent-${name}"><th scope="row"><a href="/ui/agents/${encodeURIComponent(name)}">${name}</a></th>
+function agentRow({ name, lanes, pending, inFlight, oldestAge, redelivered, paused }: AgentQueues): Html {
+  return html`<tr id="agent-${name}"><th scope="row"><a href="/ui/agents/${encodeURIComponent(name)}">${name}</a>${paused && html` <span class="note">paused</span>`}</th>
 ${cell("lanes", number(lanes))}${cell("queued", number(pending))}${cell("in flight", number(inFlight))}
 ${cell("the oldest", oldestAge > 0 ? sayDuration(oldestAge) : "–", oldestAge <= 0)}${cell("redelivered", number(redelivered), redelivered === 0)}</tr>`;
 }

@@ -58,7 +58,7 @@ function isProblem({ status, headers, json }: Answer, where = ""): void {
 }
 
 function placed({ path }: Operation, id = "over"): string {
-  return path.replace("{id}", id).replace("{name}", "go");
+  return path.replace("{id}", id).replace("{name}", "go").replace("{agent}", "tested");
 }
 
 /** Pages for people are not in the document. */

@@ -1,7 +1,10 @@
 import { nanos } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import { cancel } from "../../../shared/dispatch/operate.ts";
+import { pauseAgent, resumeAgent } from "../../../shared/pause/pause.ts";
 import { advisoriesName, consumerName, laneOf } from "../../../shared/task/names.ts";
+import { apply } from "../../../shared/task/transitions.ts";
 import { AGENT, agentOf, type Bench } from "../../support/bench.ts";
 import {
   begun,
@@ -224,6 +227,25 @@ const faults: readonly Fault[] = [
     },
     found: ["ack_wait", "duplicate_window", "max_deliver", "max_msgs"].map((f) => `queue_differs {s} ${f}`),
     mend: async (b) => void (await b.deps.bus.ensure(b.queue)),
+  },
+  {
+    name: "an agent that was paused with a task whose holder died: it is no silence of a runner",
+    plant: async (b) => {
+      await b.submit({}, { id: "t" });
+      const seen = await b.deps.store.get("t");
+      const holder = { queue: stream(b), seq: 6, token: "dead", runner: "dead", via: "dead", lease: 1_000 };
+      const mark = { now: Date.now(), stamp: "dead", by: "dead" };
+      if (seen)
+        await b.deps.store.replace(apply(seen.task, { type: "claim", ...holder }, mark), seen.revision);
+      await pauseAgent({ ...b.deps, actor: { name: "jo", via: "cli" } }, AGENT, "the board is down");
+    },
+    found: [`agent_paused ${AGENT}`],
+    says: /^since \S+ by jo via cli: the board is down; 1 tasks are not over$/,
+    mend: async (b) => {
+      await resumeAgent(b.deps, AGENT);
+      await cancel(b.deps, "t");
+      await b.drain();
+    },
   },
   {
     name: "two deployments with different stores",
