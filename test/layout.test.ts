@@ -43,6 +43,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/values": ["shared/errors", "node:crypto"],
   "shared/errors": ["shared/values"],
   "shared/client": [
+    "@standard-schema/spec",
     "shared/agent.ts",
     "shared/errors",
     "shared/values/backoff.ts",

@@ -1,25 +1,43 @@
-import type { Agent, InputOf, Json, JsonObject, ResultOf } from "../agent.ts";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Agent, Json, JsonObject } from "../agent.ts";
 import { type ClientOptions, type Connection, connect, invalid } from "./connection.ts";
 import { type Lists, listsOf, timeOf } from "./lists.ts";
 import { askJson, type CallOptions } from "./request.ts";
 import type { State } from "./task.ts";
 import { type TaskHandle, taskHandle } from "./tasks.ts";
 
+/** An agent by its form: those of another copy of Pawl, which callers may have installed, are as good. */
+interface AgentLike {
+  readonly kind: "pawl.agent";
+  readonly input?: StandardSchemaV1;
+  readonly run: (context: never) => unknown;
+}
+
 /** The names of those that are agents, of an object or a module of them. */
 export type AgentName<Agents> = {
-  [Name in keyof Agents]: Agents[Name] extends Agent ? Name : never;
+  [Name in keyof Agents]: Agents[Name] extends AgentLike ? Name : never;
 }[keyof Agents] &
   string;
 
-/** What the agent of this name is given. */
-export type InputFor<Agents, Name extends keyof Agents> = Agents[Name] extends Agent
-  ? InputOf<Agents[Name]>
+/** What the agent of this name is given: any JSON object where it has no schema. */
+export type InputFor<Agents, Name extends keyof Agents> = Agents[Name] extends {
+  readonly input?: infer Schema extends StandardSchemaV1;
+}
+  ? unknown extends StandardSchemaV1.InferInput<Schema>
+    ? JsonObject
+    : StandardSchemaV1.InferInput<Schema>
   : JsonObject;
 
-/** What the agent of this name ends with. */
-export type ResultFor<Agents, Name extends keyof Agents> = Agents[Name] extends Agent
-  ? ResultOf<Agents[Name]>
+/** What the agent of this name ends with, as it is stored: nothing is null. */
+export type ResultFor<Agents, Name extends keyof Agents> = Agents[Name] extends {
+  readonly run: (context: never) => infer Returned;
+}
+  ? unknown extends Awaited<Returned>
+    ? Json
+    : Stored<Awaited<Returned>>
   : Json;
+
+type Stored<Result> = Result extends void ? null : Result;
 
 /** What a submit says beside the agent and its input. */
 export interface SubmitOptions extends CallOptions {

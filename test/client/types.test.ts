@@ -27,8 +27,14 @@ const summary = defineAgent({
   run: ({ input }) => ({ summary: input.urls.join(), words: input.words }),
 });
 const silent = defineAgent({ run: async () => {} });
+/** Of another copy of Pawl, whose types are not these. */
+const foreign = {
+  kind: "pawl.agent" as const,
+  input: z.object({ n: z.number() }),
+  run: async (_: { readonly submit: "otherwise" }) => 7,
+};
 /** As authors export them; beside others of the same module. */
-const agents = { summary, "release-notes": silent, version: 3 };
+const agents = { summary, "release-notes": silent, foreign, version: 3 };
 
 declare const pawl: Client<typeof agents>;
 declare const untyped: Client;
@@ -36,6 +42,7 @@ declare const untyped: Client;
 const typed = {
   summary: async () => (await pawl.submit("summary", { urls: [], words: "7" })).result(),
   silent: async () => (await pawl.submit("release-notes", { anything: 1 })).result(),
+  foreign: async () => (await pawl.submit("foreign", { n: 1 })).result(),
   byId: () => pawl.task<"summary">("id").result(),
   handle: () => pawl.task("id"),
   unknown: () => pawl.task("id").result(),
@@ -46,6 +53,8 @@ const typed = {
   },
   // @ts-expect-error: urls is missing
   missing: () => pawl.submit("summary", {}),
+  // @ts-expect-error: n is a number
+  wrongForeign: () => pawl.submit("foreign", { n: "1" }),
   // @ts-expect-error: urls are texts
   wrong: () => pawl.submit("summary", { urls: [7] }),
   // @ts-expect-error: there is no such agent
@@ -69,12 +78,13 @@ test("inputs and results have the types of the agents, by name", () => {
   expectTypeOf(typed.byId).returns.resolves.toEqualTypeOf<Summary>();
   expectTypeOf(typed.completed).returns.resolves.toEqualTypeOf<Summary | undefined>();
   expectTypeOf(typed.silent).returns.resolves.toEqualTypeOf<null>();
+  expectTypeOf(typed.foreign).returns.resolves.toEqualTypeOf<number>();
   expectTypeOf(typed.unknown).returns.resolves.toEqualTypeOf<Json>();
   expectTypeOf(typed.handle).returns.toEqualTypeOf<TaskHandle<Json>>();
   expectTypeOf(typed.untyped).returns.resolves.toEqualTypeOf<Json>();
   expectTypeOf<Parameters<typeof untyped.submit>[1]>().toEqualTypeOf<JsonObject>();
-  expectTypeOf<Parameters<typeof pawl.submit>[0]>().toEqualTypeOf<"summary" | "release-notes">();
-  expect(Object.keys(typed)).toHaveLength(14);
+  expectTypeOf<Parameters<typeof pawl.submit>[0]>().toEqualTypeOf<"summary" | "release-notes" | "foreign">();
+  expect(Object.keys(typed)).toHaveLength(16);
 });
 
 /** Fields that are named, without "and any others". */
