@@ -1,6 +1,6 @@
 /**
  * Writes the parts of docs/ that are printed from tables in the code, between "<!-- begin NAME -->" and
- * "<!-- end NAME -->". With --check it changes nothing and ends with 1 if something is out of date.
+ * "<!-- end NAME -->", and the links from page to page. With --check it changes nothing and ends with 1 if something is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { errorKinds } from "../shared/errors/errors.ts";
@@ -25,6 +25,7 @@ import { contractRules, liveRules } from "./doctor/rules.ts";
 import { runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
+import { index, linked, pages, strays } from "./pages.ts";
 import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
@@ -238,6 +239,7 @@ function retries(): string {
 }
 
 const parts: Record<string, Record<string, () => string>> = {
+  "docs/README.md": { pages: () => index("docs") },
   "docs/reference.md": {
     agent: () => written(exportsOf("shared/agent.ts")),
     testing: () => written(exportsOf("shared/testing.ts")),
@@ -265,15 +267,18 @@ const parts: Record<string, Record<string, () => string>> = {
   },
 };
 
+const stray = strays("docs");
+if (stray.length > 0) throw new Error(stray.join("\n"));
 const stale: string[] = [];
-for (const [file, generated] of Object.entries(parts)) {
+for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `docs/${name}`)])) {
   const before = await readFile(file, "utf8");
   let after = before;
-  for (const [name, print] of Object.entries(generated)) {
+  for (const [name, print] of Object.entries(parts[file] ?? {})) {
     const block = new RegExp(`(<!-- begin ${name} -->\n)[\\s\\S]*?(<!-- end ${name} -->)`);
     if (!block.test(after)) throw new Error(`${file} has no place for ${name}`);
     after = after.replace(block, (_, begin: string, end: string) => `${begin}${print()}\n${end}`);
   }
+  after = linked("docs", file.slice("docs/".length), after);
   if (after === before) continue;
   stale.push(file);
   if (!process.argv.includes("--check")) await writeFile(file, after);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { agentNames, loadAgent } from "../infra/agents.ts";
@@ -17,12 +17,8 @@ test("the README's agent is the file that it says it is", () => {
   expect(read(name as string)).toBe(code);
 });
 
-test("every agent in the author's guide is one, and its types are right", async () => {
+test("every agent in the author's guide is one", async () => {
   const blocks = authorsCode();
-  writeFileSync(
-    join(folder, "tsconfig.json"),
-    '{ "extends": "../../tsconfig.json", "include": ["**/*.ts"] }',
-  );
   writeAuthorsCode(folder);
   const names = Object.keys(blocks).filter((name) => !/\.(test|model)$|^lib\//.test(name));
   expect(await agentNames(folder)).toEqual(names.sort());
@@ -31,7 +27,6 @@ test("every agent in the author's guide is one, and its types are right", async 
     limits: { timeout: 120_000, attempts: 5, lanes: 1, order: "loose" },
   });
   expect(names.length).toBeGreaterThan(6);
-  expect(() => execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder])).not.toThrow();
 });
 
 test("every script of package.json is in the README", () => {
@@ -40,21 +35,6 @@ test("every script of package.json is in the README", () => {
     (name) => !name.startsWith("pre") && !new RegExp(`npm (run )?${name}\\b`).test(read("README.md")),
   );
   expect(missing).toEqual([]);
-});
-
-test("every link between the docs leads somewhere", () => {
-  const pages = [
-    ...readdirSync(root).filter((name) => name.endsWith(".md")),
-    ...(readdirSync(join(root, "docs"), { recursive: true }) as string[])
-      .filter((name) => name.endsWith(".md"))
-      .map((name) => `docs/${name}`),
-  ];
-  expect(pages).toContain("CONTRIBUTING.md");
-  for (const page of pages) {
-    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
-      expect(() => read(join(page, "..", target as string)), `${page} → ${target}`).not.toThrow();
-    }
-  }
 });
 
 test("every file that the maintainer's pages name is there", () => {

@@ -56,7 +56,7 @@ export const storeErrors = {
     meaning:
       "A task's journal, or a part of it, is not as Pawl wrote it. Its steps and effects can't be told from made-up ones, so nothing is run on its word.",
     remedy:
-      "Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`. `pawl redrive --from-scratch` runs the task without it.",
+      "Find out who wrote it. Restore it from a backup; or, if it is right as it is, seal it anew: `pawl accept <id>`. `pawl dlq redrive <id> --from-scratch` runs the task without it.",
   },
   period_expired: {
     disposition: "fail",

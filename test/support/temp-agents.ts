@@ -14,10 +14,10 @@ export function tempAgents(): string {
   return folder;
 }
 
-/** The files of the author's guide, by their name in agents/. */
+/** The files of the author's guide and of the page on tests, by their name in agents/. */
 export function authorsCode(): Record<string, string> {
-  const guide = readFileSync(join(ROOT, "docs/author.md"), "utf8");
-  const blocks = guide.matchAll(/```ts\n\/\/ agents\/([\w./-]+)\.ts\n([\s\S]*?)```/g);
+  const pages = ["author", "testing"].map((page) => readFileSync(join(ROOT, `docs/${page}.md`), "utf8"));
+  const blocks = pages.join("\n").matchAll(/```ts\n\/\/ agents\/([\w./-]+)\.ts\n([\s\S]*?)```/g);
   return Object.fromEntries([...blocks].map(([, name, code]) => [name, code] as [string, string]));
 }
 
