@@ -18,7 +18,7 @@ export interface ClientOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** What requests are made with. Its clock is the machine's, but in tests. */
+/** What requests are made with. Its clock is the machine's, and never set back; in tests it is theirs. */
 export interface Connection {
   /** Without a slash at its end. */
   readonly base: string;
@@ -50,7 +50,7 @@ export function connect(options: ClientOptions): Connection {
     token: async () => checkToken(typeof token === "string" ? token : await token()),
     // The browser's own refuses to be called as a method of something else.
     fetch: (address, init) => (given ? given(address, init) : fetch(address, init)),
-    now: () => Date.now(),
+    now: () => performance.now(),
     sleep,
     pause: (tries) => backoff(tries, Math.random(), FIRST_PAUSE, LONGEST_PAUSE),
   };

@@ -170,7 +170,9 @@ export function listsOf(connection: Connection): Lists {
     agents: async (options) => (await read<{ agents: AgentStatus[] }>("/v1/agents", options)).agents,
     pause: (agent, { why, signal } = {}) => change(agent, "pause", why === undefined ? {} : { why }, signal),
     resume: (agent, { signal } = {}) => change(agent, "resume", {}, signal),
-    health: (options) => read("/health", options),
+    // Asked once: what is wrong now is the answer.
+    health: ({ signal } = {}) =>
+      askJson({ ...connection, patience: 0 }, { path: "/health", signal, isRepeatable: true }),
   };
 }
 

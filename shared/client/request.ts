@@ -1,4 +1,4 @@
-import type { Connection } from "./connection.ts";
+import { type Connection, invalid } from "./connection.ts";
 import { foreign, Problem, problemOf } from "./problem.ts";
 
 /** What every call takes. */
@@ -38,10 +38,11 @@ export async function ask<T>(
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const { now, sleep, pause, patience } = connection;
+  const body = asked.body && jsonOf(asked.body);
   const giveUpAt = now() + patience;
   for (let tries = 1; ; tries++) {
     try {
-      return await once(connection, asked, read);
+      return await once(connection, asked, body, read);
     } catch (error) {
       if (!(error instanceof Problem) || !isForLater(error, asked)) throw error;
       const wait = Math.max(pause(tries), (error.retryAfter ?? 0) * 1_000);
@@ -58,7 +59,8 @@ function isForLater({ code, status = 0 }: Problem, { isRepeatable }: Asked): boo
 
 async function once<T>(
   connection: Connection,
-  { path, query = {}, body, headers, signal, isRepeatable }: Asked,
+  { path, query = {}, headers, signal, isRepeatable }: Asked,
+  body: string | undefined,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
@@ -80,7 +82,7 @@ async function once<T>(
         ...(body && { "content-type": "application/json" }),
         ...headers,
       },
-      ...(body && { body: JSON.stringify(body) }),
+      ...(body && { body }),
       signal: signal ? AbortSignal.any([signal, tooLong.signal]) : tooLong.signal,
     });
     if (response.ok) return await read(response);
@@ -94,6 +96,15 @@ async function once<T>(
     throw noAnswer(connection.base, reason, isRepeatable);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Made once, so that each try sends the same. */
+function jsonOf(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw invalid(`what is sent has to be JSON: ${(error as Error).message}`);
   }
 }
 

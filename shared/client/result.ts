@@ -31,7 +31,8 @@ export async function resultOf<Result>(
   const most = timeout === undefined ? undefined : durationOf("timeout", timeout, 0);
   const over = new AbortController();
   const wait = { state: undefined as State | undefined };
-  const timer = most && setTimeout(() => over.abort(timedOut(id, timeout, wait.state)), most);
+  const end = () => over.abort(timedOut(id, timeout, wait.state));
+  const timer = most === undefined ? undefined : setTimeout(end, most);
   // Who says how long to wait, is patient for as long with servers that are away.
   const patient = { ...connection, patience: Math.max(most ?? 0, connection.patience) };
   try {
@@ -53,7 +54,7 @@ async function wholeWait<Result>(
   wait: { state: State | undefined },
   signal: AbortSignal,
 ): Promise<Result> {
-  let after: string | undefined;
+  const place: { after?: string } = {};
   let isStreamed = true;
   for (let looks = 1; ; looks++) {
     const task = await getTask<Result>(connection, id, { signal });
@@ -61,18 +62,33 @@ async function wholeWait<Result>(
     if (task.state === "completed") return task.result;
     if (task.state === "failed") throw new NoResult(id, task.state, task.error.code, task.error.message);
     if (task.state === "cancelled") throw new NoResult(id, task.state, "cancelled", "It was cancelled");
-    try {
-      if (!isStreamed) throw undefined;
-      // One try: whatever is in the way, the task can be asked for meanwhile.
-      const events = follow({ ...connection, patience: 0 }, id, { signal, ...(after && { after }) });
-      for await (const event of events) after = event.id;
-    } catch (problem) {
-      signal.throwIfAborted();
-      const { code, status = 0, retryAfter = 0 } = (problem ?? {}) as Partial<Problem>;
-      if (status === 401 || status === 403 || status === 404) throw problem;
-      if (code === "foreign_answer") isStreamed = false;
-      await connection.sleep(Math.max(connection.pause(looks + 1), retryAfter * 1_000), signal);
-    }
+    const inTheWay = isStreamed ? await followed(connection, id, place, signal) : {};
+    if (!inTheWay) continue;
+    if (inTheWay.code === "foreign_answer") isStreamed = false;
+    const { retryAfter = 0 } = inTheWay;
+    await connection.sleep(Math.max(connection.pause(looks + 1), retryAfter * 1_000), signal);
+  }
+}
+
+/** A token that is not valid, or a task that is not there: to ask again would not help. */
+const FOR_GOOD: readonly (number | undefined)[] = [401, 403, 404];
+
+/** Follows its events to their end, from where they were followed to before. Returns what was in the way, if something was. */
+async function followed(
+  connection: Connection,
+  id: string,
+  place: { after?: string },
+  signal: AbortSignal,
+): Promise<Partial<Problem> | undefined> {
+  try {
+    // One try: whatever is in the way, the task can be asked for meanwhile.
+    const events = follow({ ...connection, patience: 0 }, id, { ...place, signal });
+    for await (const event of events) place.after = event.id;
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Problem) || FOR_GOOD.includes(error.status)) throw error;
+    return error;
   }
 }
 

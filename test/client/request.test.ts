@@ -100,9 +100,9 @@ test("pauses grow, Retry-After is obeyed, and patience has an end", async () => 
   const dated = new Date(Date.now() + 5_000).toUTCString();
   const later = answered(
     () => problem("unhealthy", 503, { "retry-after": dated }),
-    () => json({ ok: true }),
+    () => json({ agents: [] }),
   );
-  expect(await later.pawl.health()).toEqual({ ok: true });
+  expect(await later.pawl.agents()).toEqual([]);
   expect(later.slept[0]).toBeGreaterThan(3_000);
 });
 
@@ -204,7 +204,7 @@ test("a try that takes too long is given up, and made again", async () => {
     return new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   };
   const pawl = clientOf(hasty({ url: URL_OF_API, token: TOKEN, fetch: slow, timeout: "20ms" }));
-  expect(await pawl.health()).toEqual({ ok: true });
+  expect(await pawl.task("t").get()).toEqual({ ok: true });
   const deaf = createClient({
     url: URL_OF_API,
     token: TOKEN,
@@ -214,6 +214,22 @@ test("a try that takes too long is given up, and made again", async () => {
       new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
   });
   expect((await wrongOf(deaf.health())).detail).toMatch(/\(none within 20 ms\)$/);
+});
+
+test("health is asked once: what is wrong now is the answer", async () => {
+  const { pawl, sent } = answered(() => problem("unhealthy", 503));
+  expect(await wrongOf(pawl.health())).toMatchObject({ code: "unhealthy", status: 503 });
+  expect(sent).toHaveLength(1);
+});
+
+test("what can't be JSON is refused before anything is sent", async () => {
+  const { pawl, sent } = answered(accepted);
+  const odd = { n: 1n } as never;
+  expect(await wrongOf(pawl.submit("echo", odd))).toMatchObject({
+    code: "client_invalid",
+    detail: expect.stringMatching(/^what is sent has to be JSON: .*BigInt/),
+  });
+  expect(sent).toEqual([]);
 });
 
 test("pages may be short or empty, and all items come", async () => {
