@@ -66,7 +66,7 @@ test("a stream that is cut anywhere yields every event of the real API once, in 
         ),
       ).toEqual(whole);
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
   for (const [i, { id }] of whole.entries()) {
     const rest = await all(s.client().task("t").events({ after: id }));
