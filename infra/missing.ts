@@ -1,11 +1,28 @@
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { PawlError } from "../shared/errors/errors.ts";
-import { PACKAGE } from "./project.ts";
+import { PACKAGE, projectFolder } from "./project.ts";
 
 /**
- * Of an error that a package is not there: the same for people, if it is one that Pawl leaves to the project to bring
- * (package.json's peerDependencies), with the version that Pawl was tested with.
+ * Programs of 150 MB that only development needs. They are no peers of Pawl's package, since npm would install them in
+ * production, too, where a project has them for development.
+ */
+const TOOLS = ["workerd", "wrangler"] as const;
+
+/** A tool that the project has brought: found beside Pawl, or from the project's folder where packages see only their own. */
+export function required(tool: (typeof TOOLS)[number]): unknown {
+  try {
+    return createRequire(import.meta.url)(tool);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") throw error;
+    return createRequire(join(projectFolder(), "package.json"))(tool);
+  }
+}
+
+/**
+ * Of an error that a package is not there: the same for people, if it is one that Pawl leaves to the project to bring, with
+ * the version that Pawl was tested with.
  */
 export function missingPackage(error: unknown): PawlError | undefined {
   const { code, message = "" } = error as { code?: unknown; message?: string };
@@ -29,6 +46,6 @@ export function testedVersions(): Readonly<Record<string, string>> {
     readFileSync(join(PACKAGE, "package.json"), "utf8"),
   ) as Record<"peerDependencies" | "devDependencies", Record<string, string>>;
   return Object.fromEntries(
-    Object.keys(peerDependencies).map((name) => [name, devDependencies[name] as string]),
+    [...Object.keys(peerDependencies), ...TOOLS].map((name) => [name, devDependencies[name] as string]),
   );
 }

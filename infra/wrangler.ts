@@ -1,7 +1,7 @@
-import { createRequire } from "node:module";
+import { required } from "./missing.ts";
 
 /** What a wrangler.toml says, as wrangler itself reads it: loaded only where there is one. */
 export function readWrangler(config: string, env?: string) {
-  const { unstable_readConfig } = createRequire(import.meta.url)("wrangler") as typeof import("wrangler");
+  const { unstable_readConfig } = required("wrangler") as typeof import("wrangler");
   return unstable_readConfig({ config, ...(env && { env }) }, { hideWarnings: true });
 }

@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { text as wholeText } from "node:stream/consumers";
+import { required } from "../missing.ts";
 import { ROOT } from "../project.ts";
 import { readWrangler } from "../wrangler.ts";
 import { type ChoosePort, freePort, onFreePorts } from "./ports.ts";
 import { type ServerProcess, startServer, untilReady } from "./process.ts";
 
 /** The program itself: the package's command is a script that starts it, and signals would reach only that. */
-const { default: BINARY, compatibilityDate: NEWEST } = createRequire(import.meta.url)("workerd") as {
+const { default: BINARY, compatibilityDate: NEWEST } = required("workerd") as {
   default: string;
   compatibilityDate: string;
 };

@@ -7,6 +7,7 @@ import { filesOf } from "../../infra/init/files.ts";
 import { init } from "../../infra/init/init.ts";
 import { LIBRARIES, PAWL, pinsFor } from "../../infra/init/pins.ts";
 import { writeFiles } from "../../infra/init/write.ts";
+import { testedVersions } from "../../infra/missing.ts";
 import { projectFolder, ROOT } from "../../infra/project.ts";
 
 const read = (file: string) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
@@ -24,7 +25,8 @@ test("a project is given what Pawl itself is tested with", () => {
   expect(LIBRARIES.zod).toBe(`^${dependencies.zod}`);
   expect(PAWL).toBe(`^${version}`);
   expect(read("create/package.json").version).toBe(version);
-  for (const name of Object.keys(peerDependencies)) expect(devDependencies[name], name).toBeDefined();
+  for (const name of Object.keys(peerDependencies))
+    expect(testedVersions()[name], name).toBe(devDependencies[name]);
 });
 
 test.each([

@@ -30,9 +30,14 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
     const said = { out: "", err: "" };
+    let isTold = false;
     child.stdout?.on("data", (chunk: Buffer) => {
       said.out += chunk.toString();
-      if (heard && said.out.split("\n").some(heard)) child.kill("SIGINT");
+      // One that npm has started hears it as a terminal would have it: with its whole group.
+      if (heard && !isTold && said.out.split("\n").some(heard)) {
+        isTold = true;
+        process.kill(options.detached ? -(child.pid as number) : (child.pid as number), "SIGINT");
+      }
     });
     child.stderr?.on("data", (chunk: Buffer) => {
       said.err += chunk.toString();
