@@ -10,7 +10,7 @@ import { checkAgentName, checkTaskId } from "../shared/task/names.ts";
 import { cronProblem, type Schedule, tickId } from "../shared/task/schedule.ts";
 import type { JsonObject } from "../shared/values/json.ts";
 import { boundsOf, shownSchema } from "./input-bounds.ts";
-import { projectFolder } from "./project.ts";
+import { ENDING, isInstalled, projectFolder, ROOT } from "./project.ts";
 import { readTypeScript } from "./typescript.ts";
 
 export function agentsFolder(env: Env = process.env): string {
@@ -23,11 +23,15 @@ export async function agentNames(folder: string): Promise<string[]> {
   const files = await readdir(folder).catch((error: unknown) => {
     throw new PawlError("setting_invalid", `The agents folder ${folder} can't be read: ${messageOf(error)}`);
   });
+  const ending = endingIn(folder);
   return files
-    .filter((file) => /^[^.]+\.ts$/.test(file))
-    .map((file) => file.slice(0, -3))
+    .filter((file) => file.endsWith(ending) && !file.slice(0, -ending.length).includes("."))
+    .map((file) => file.slice(0, -ending.length))
     .sort();
 }
+
+/** Of the demo and the drills there are only compiled ones in an installed package. */
+const endingIn = (folder: string) => (isInstalled && resolve(folder).startsWith(ROOT) ? ENDING : ".ts");
 
 /** What may be known of an agent without its code. */
 export interface KnownAgent {
@@ -95,8 +99,8 @@ export async function loadAgent(name: string, folder: string): Promise<Agent> {
   const names = await agentNames(folder);
   if (!names.includes(name)) throw unknownAgent(name, names, folder);
   checkAgentName(name);
-  const file = join(folder, `${name}.ts`);
-  await readTypeScript();
+  const file = join(folder, `${name}${endingIn(folder)}`);
+  if (file.endsWith(".ts")) await readTypeScript();
   let module: { default?: Agent };
   try {
     module = (await import(pathToFileURL(file).href)) as { default?: Agent };

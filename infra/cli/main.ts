@@ -9,7 +9,7 @@ import { serverVariables } from "../../shared/settings/servers.ts";
 import { localVariables } from "../../shared/settings/tools.ts";
 import type { Variable } from "../../shared/settings/variable.ts";
 import { missingPackage } from "../missing.ts";
-import { isInstalled, PACKAGE, withDocs } from "../project.ts";
+import { PACKAGE, withDocs } from "../project.ts";
 import { endWhenSaid, sayError, sayJson } from "./output.ts";
 import { addAudit } from "./project/audit.ts";
 import { addBuild } from "./project/build.ts";
@@ -107,8 +107,7 @@ addBuild(program);
 addDeploy(program);
 addDev(program);
 addDrill(program);
-// Of its repository only: it is about Pawl itself.
-if (!isInstalled) addDemo(program);
+addDemo(program);
 addCompletion(program);
 
 // Whoever reads may have enough, as `head` does: what is said after that is nobody's loss.

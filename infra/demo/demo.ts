@@ -23,6 +23,7 @@ import { HOW_TO_GET, startEmulator } from "../local/emulator.ts";
 import { startModel, text } from "../local/model.ts";
 import { startNats } from "../local/nats-server.ts";
 import { type ServerProcess, startServer } from "../local/process.ts";
+import { ENDING } from "../project.ts";
 import { judge } from "./verdict.ts";
 
 const AGENT = "blog-post";
@@ -196,7 +197,7 @@ async function submitPost(id: string, seconds: number): Promise<void> {
 
 function runner(pauseAt = ""): Promise<ServerProcess> {
   const own = { PATH: process.env.PATH, ...env, PAWL_DRILL_PAUSE_AT: pauseAt };
-  return startServer(process.execPath, [at("../drills/runner.ts"), AGENT], own);
+  return startServer(process.execPath, [at(`../drills/runner${ENDING}`), AGENT], own);
 }
 
 async function killA(a: ServerProcess, when: string): Promise<void> {

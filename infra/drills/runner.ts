@@ -3,6 +3,7 @@
  * and for tests that kill and freeze runners. With PAWL_DRILL_RESUME it goes on when it gets SIGUSR2. With PAWL_TIME_LIMIT it is
  * one invocation of a function, which ends when its time is over or nothing is left to do.
  */
+import "../../shared/values/older-node.ts";
 import { configFrom } from "../../functions/wiring/config.ts";
 import { modelOf } from "../../functions/wiring/model.ts";
 import { timeBudget } from "../../functions/wiring/run.ts";

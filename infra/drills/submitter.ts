@@ -2,6 +2,7 @@
  * `pawl submit` that stops dead where PAWL_DRILL_PAUSE_AT says, as the drills' runner does. Says "SAID" and how the submit
  * ended.
  */
+import "../../shared/values/older-node.ts";
 import { configFrom } from "../../functions/wiring/config.ts";
 import { wire } from "../../functions/wiring/wire.node.ts";
 import { submit } from "../../shared/dispatch/submit.ts";

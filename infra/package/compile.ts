@@ -10,8 +10,6 @@ import { promisify } from "node:util";
 import { ROOT } from "../project.ts";
 
 const OUT = join(ROOT, "dist/lib");
-/** Of commands that only Pawl's own repository has. */
-const LEFT_OUT = ["infra/demo", "infra/drills"];
 
 const run = promisify(execFile);
 const TSC = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
@@ -53,5 +51,4 @@ async function types(files: readonly string[]): Promise<void> {
 await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT, { recursive: true });
 await Promise.all([tsc("-p", "infra/package/tsconfig.json"), types(await doors())]);
-for (const folder of LEFT_OUT) await rm(join(OUT, folder), { recursive: true, force: true });
 await cp(join(ROOT, "infra/local/guard.sh"), join(OUT, "infra/local/guard.sh"));

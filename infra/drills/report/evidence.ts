@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { findNatsServer } from "../../local/find-nats.ts";
+import { PACKAGE } from "../../project.ts";
 import type { Drill } from "../drill.ts";
 import { promises } from "../facts.ts";
 import type { Result } from "../run.ts";
@@ -43,7 +45,7 @@ export async function evidenceOf(
 }
 
 async function versionsOf({ isOurs }: Servers): Promise<Record<string, string>> {
-  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")) as {
     version: string;
   };
   const own = { Pawl: version, Node: process.version, system: `${process.platform} ${process.arch}` };

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type ServerProcess, startServer } from "../../local/process.ts";
+import { ENDING } from "../../project.ts";
 import { freeze } from "../faults/freeze.ts";
 import type { Boundary } from "../pause.ts";
 
@@ -35,7 +36,7 @@ export interface Started {
 }
 
 export async function startActor({ name, script, args, env }: Started): Promise<Actor & AsyncDisposable> {
-  const server = await startServer(process.execPath, [at(`../${script}.ts`), ...args], env);
+  const server = await startServer(process.execPath, [at(`../${script}${ENDING}`), ...args], env);
   return actorOf(name, server);
 }
 
