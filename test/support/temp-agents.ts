@@ -26,6 +26,11 @@ export function writeAuthorsCode(folder: string): void {
   for (const [name, code] of Object.entries(authorsCode())) {
     const file = join(folder, `${name}.ts`);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, code.replaceAll("../shared/", `${SHARED}/`));
+    // Of code that agents share the folder is one deeper.
+    const shared = name.startsWith("lib/") ? `../${SHARED}` : SHARED;
+    const ours = code
+      .replaceAll('"pawl/testing"', `"${shared}/testing.ts"`)
+      .replaceAll('"pawl"', `"${shared}/agent.ts"`);
+    writeFileSync(file, ours);
   }
 }
