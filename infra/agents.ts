@@ -21,6 +21,11 @@ export function agentsFolder(env: Env = process.env): string {
 /** Names of all agents: their files' names. */
 export async function agentNames(folder: string): Promise<string[]> {
   const files = await readdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new PawlError(
+        "setting_invalid",
+        `There is no agents folder ${folder}. Run this in a project's folder, or make one: pawl init`,
+      );
     throw new PawlError("setting_invalid", `The agents folder ${folder} can't be read: ${messageOf(error)}`);
   });
   const ending = endingIn(folder);

@@ -202,7 +202,9 @@ test("an agent's test or model script imports the two doors and nothing else of 
   const wrong = files("agents")
     .filter((file) => BESIDE.test(file))
     .flatMap((file) =>
-      imports(file).filter((name) => !/^(shared\/(agent|testing)\.ts$|agents\/|[^./@][\w-]*$)/.test(name)),
+      imports(file).filter(
+        (name) => !/^(shared\/(agent|testing)\.ts$|pawl\/testing$|agents\/|[^./@][\w-]*$)/.test(name),
+      ),
     );
   expect(wrong).toEqual([]);
 });

@@ -100,7 +100,7 @@ describe("used wrongly: exit code 2, what is wrong, and what to do", () => {
     [{ NATS_URL: "" }, /NATS_URL is not set/],
     [{ PAWL_STORE: "etcd" }, /PAWL_STORE is "etcd"/],
     [{ PAWL_ACK_WAIT: "soon" }, /PAWL_ACK_WAIT is "soon"/],
-    [{ PAWL_AGENTS_DIR: "/no/such" }, /The agents folder \/no\/such can't be read/],
+    [{ PAWL_AGENTS_DIR: "/no/such" }, /There is no agents folder \/no\/such\. Run this in a project/],
   ])("%j", async (env, says) => {
     const { code, text } = await call(["run", "recorder"], env);
     expect(text).toMatch(says);

@@ -3,7 +3,7 @@
  * in dev, bundle and dry-run a deploy. Once for each platform. Prints sizes and times, and ends with 1 where one is too large.
  */
 import { execFileSync } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ROOT } from "../../infra/project.ts";
 import { elsewhere, foreignEnv, pack, run, runs } from "./walk.ts";
@@ -29,6 +29,38 @@ function bounded(what: string, value: number, most: number, unit: string): void 
 const kib = (folder: string) =>
   Number(execFileSync("du", ["-sk", folder], { encoding: "utf8" }).split("\t")[0]);
 
+/** As a caller of the API does it, in a program of the project's own, whose types are checked. Returns what it printed. */
+async function callApi(cwd: string, url: string): Promise<string> {
+  const create = ". .pawl/dev/env.sh && npx pawl token create --owner caller --scope submit,read --json";
+  const { out } = await runs("sh", ["-c", create], { cwd, env });
+  const { token } = JSON.parse(out) as { token: string };
+  await writeFile(join(cwd, "caller.ts"), CALLER);
+  const config = {
+    extends: "./tsconfig.json",
+    include: [],
+    files: ["caller.ts"],
+    compilerOptions: TO_JAVASCRIPT,
+  };
+  await writeFile(join(cwd, "tsconfig.caller.json"), JSON.stringify(config));
+  await runs("npx", ["tsc", "-p", "tsconfig.caller.json"], { cwd, env });
+  const called = await runs("node", ["called/caller.js"], { cwd, env: { ...env, URL: url, TOKEN: token } });
+  return called.out.trim();
+}
+
+const TO_JAVASCRIPT = { noEmit: false, outDir: "called", rewriteRelativeImportExtensions: true };
+const CALLER = `import { createClient } from "pawl/client";
+import type hello from "./agents/hello.ts";
+
+const { URL: url = "", TOKEN: token = "" } = process.env;
+const pawl = createClient<{ hello: typeof hello }>({ url, token });
+const task = await pawl.submit("hello", { name: "Grace" });
+const { greeting } = await task.result();
+console.log(greeting satisfies string);
+// @ts-expect-error: it has no such input.
+const wrong = () => pawl.submit("hello", { nobody: true });
+void wrong;
+`;
+
 await using place = await elsewhere();
 const [pawl, create] = [await pack(ROOT, place.folder), await pack(join(ROOT, "create"), place.folder)];
 step(`packed; here node is ${execFileSync("node", ["--version"], { env, encoding: "utf8" }).trim()}`);
@@ -53,16 +85,28 @@ for (const [platform, store] of [
   );
   const warned = made.err.split("\n").filter((line) => /warn/i.test(line) && !/user config/.test(line));
   check(`${platform}: created and installed with no warning`, warned.length === 0, warned.join("\n"));
-  const dev = await run("npm", ["run", "first", "--", "--json"], { cwd, env, detached: true }, (line) =>
-    line.includes('"event":"task"'),
+  let seconds = 0;
+  let called = "nobody called";
+  let api = "";
+  const dev = await run(
+    "npm",
+    ["run", "first", "--", "--json"],
+    { cwd, env, detached: true },
+    async (line) => {
+      if (line.startsWith('{"ready":true')) api = JSON.parse(line).urls.api;
+      if (!line.includes('"event":"task"')) return false;
+      seconds = Math.ceil((Date.now() - from) / 1000);
+      called = await callApi(cwd, api).catch(String);
+      return true;
+    },
   );
-  const seconds = Math.ceil((Date.now() - from) / 1000);
   check(
     `${platform}: a task was done in dev`,
     /"state":"completed","outcome":\{"greeting":"Hello, Ada!"\}/.test(dev.out),
     dev.out + dev.err,
   );
   bounded(`${platform}: from nothing to the first task`, seconds, BOUNDS.firstTaskSeconds, "s");
+  check(`${platform}: another was done by pawl/client`, called === "Hello, Grace!", called);
   const tested = await run("npm", ["test"], { cwd, env });
   check(`${platform}: its tests pass`, tested.code === 0, tested.out + tested.err);
   const added = await run("npx", ["pawl", "new", "invoice"], { cwd, env });

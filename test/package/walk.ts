@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { ROOT } from "../../infra/project.ts";
 
 /** The environment of somebody who has never heard of this repository: nothing of it is on the path. */
@@ -20,25 +21,28 @@ export interface Ran {
   readonly err: string;
 }
 
-/** `heard`: asked at each line of standard output; once it is true the program is told to stop. */
+/** `heard`: given each line of standard output; once it has said that this is enough, the program is told to stop. */
 export function run(
   command: string,
   args: readonly string[],
   options: SpawnOptions,
-  heard?: (line: string) => boolean,
+  heard?: (line: string) => boolean | Promise<boolean>,
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
     const said = { out: "", err: "" };
-    let isTold = false;
+    const stop = () => {
+      // One that npm has started hears it as a terminal would have it: with its whole group.
+      process.kill(options.detached ? -(child.pid as number) : (child.pid as number), "SIGINT");
+    };
     child.stdout?.on("data", (chunk: Buffer) => {
       said.out += chunk.toString();
-      // One that npm has started hears it as a terminal would have it: with its whole group.
-      if (heard && !isTold && said.out.split("\n").some(heard)) {
-        isTold = true;
-        process.kill(options.detached ? -(child.pid as number) : (child.pid as number), "SIGINT");
-      }
     });
+    if (heard && child.stdout)
+      createInterface(child.stdout).on("line", async (line) => {
+        // What goes wrong in there is for the caller, who still has to see how the program ends.
+        if (await Promise.resolve(heard(line)).catch(() => true)) stop();
+      });
     child.stderr?.on("data", (chunk: Buffer) => {
       said.err += chunk.toString();
     });
