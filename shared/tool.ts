@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "./errors/errors.ts";
+import { parseDuration } from "./values/duration.ts";
 import type { JsonObject } from "./values/json.ts";
 
 /** Something that a model can ask for. Made by `tool({…})`. */
@@ -12,6 +13,9 @@ export interface Tool {
   readonly inputSchema: JsonObject;
   readonly readOnly: boolean;
   readonly strict?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: as below
+  readonly approve?: true | ((input: any) => boolean | Promise<boolean>);
+  readonly approvalTimeout?: string;
   readonly honoursKey?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
   readonly run: (input: any, key: string) => unknown;
@@ -40,6 +44,13 @@ export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
    * handler fails, and the turns so far are kept. Else it is an effect.
    */
   readonly readOnly?: boolean;
+  /**
+   * It asks first: true, or for which inputs. The task waits, without a process, until a person approves this very call; the
+   * model is told if it was refused, and why.
+   */
+  readonly approve?: true | ((input: StandardSchemaV1.InferOutput<Schema>) => boolean | Promise<boolean>);
+  /** How long a person has for it: "2d". Then the model is told that nobody approved. As long as it takes, by default. */
+  readonly approvalTimeout?: string;
   /** Of an effect: the receiver does at most one thing per key, however often and however late it is asked. */
   readonly honoursKey?: boolean;
   /**
@@ -80,11 +91,15 @@ export function tool<Schema extends StandardSchemaV1, Result>(
   definition: ToolDefinition<Schema, Result>,
 ): Tool {
   const { name, type, description, parameters, input, readOnly = false, strict, honoursKey } = definition;
-  const { run, verify } = definition;
+  const { run, verify, approve, approvalTimeout } = definition;
   const wrong = (what: string) => new PawlError("agent_invalid", `tool ${JSON.stringify(name)}: ${what}`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw wrong("its name should be 1 to 64 of A-Z a-z 0-9 _ -");
   if (typeof run !== "function") throw wrong("run should be a function");
   if (typeof input?.["~standard"]?.validate !== "function") throw wrong("input should be a Standard Schema");
+  if (approve !== undefined && approve !== true && typeof approve !== "function")
+    throw wrong("approve should be true, or a function of its input");
+  if (approvalTimeout !== undefined && !parseDuration(approvalTimeout))
+    throw wrong('approvalTimeout should be a duration such as "2d"');
   if (!type && typeof description !== "string") throw wrong("description should say what it does");
   const { inputSchema = type ? {} : jsonSchemaOf(input) } = definition;
   if (!inputSchema) throw wrong("its schema can't say itself as JSON Schema: give inputSchema");
@@ -97,6 +112,8 @@ export function tool<Schema extends StandardSchemaV1, Result>(
     inputSchema,
     readOnly,
     ...(strict && { strict }),
+    ...(approve && { approve: approve === true ? approve : approve.bind(definition) }),
+    ...(approvalTimeout !== undefined && { approvalTimeout }),
     ...(honoursKey !== undefined && { honoursKey }),
     run: run.bind(definition),
     ...(verify && { verify: verify.bind(definition) }),

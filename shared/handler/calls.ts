@@ -10,7 +10,7 @@ import { llmOf } from "./llm.ts";
 import type { Scene } from "./scene.ts";
 import { stepOf } from "./step.ts";
 import type { Suspension } from "./suspension.ts";
-import { waitsOf } from "./wait.ts";
+import { answersOf, SUMMARY_KEPT, waitsOf } from "./wait.ts";
 
 /** Several branches may each have come to an end of what they can do: a doubt is a person's, the rest wait together. */
 function together(all: readonly Suspension[], isAlone: boolean): Suspension {
@@ -23,15 +23,22 @@ function together(all: readonly Suspension[], isAlone: boolean): Suspension {
   const waits = all.filter((one) => one.kind === "wait");
   const [first] = waits;
   if (!first) return { kind: "sleep", dueAt: Math.min(...due), ...lingers };
-  const summary = waits.find((one) => one.summary !== undefined)?.summary;
+  const summaries = waits.flatMap(({ summary }) => (summary === undefined ? [] : [summary]));
   return {
     kind: "wait",
     waitingFor: [...new Set(waits.flatMap((one) => one.waitingFor))],
     known: first.known,
     ...lingers,
-    ...(summary !== undefined && { summary }),
+    ...(summaries.length > 0 && { summary: summaryOf(summaries) }),
     ...(due.length > 0 && { dueAt: Math.min(...due) }),
   };
+}
+
+/** Each question of several has its share: none may hide the others. */
+function summaryOf(summaries: readonly string[]): string {
+  const most = Math.floor(SUMMARY_KEPT / summaries.length) - 2;
+  const cut = (text: string) => (text.length > most ? `${text.slice(0, most - 3).toWellFormed()}…` : text);
+  return summaries.map(cut).join("\n\n");
 }
 
 /** What a scene is made of. */
@@ -122,11 +129,12 @@ export function callsOf(given: Given): Calls {
       return forEver();
     },
   };
+  const ask = answersOf(scene);
   return {
     step: stepOf(scene),
     effect: effectOf(scene),
-    ...waitsOf(scene),
-    llm: llmOf(scene),
+    ...waitsOf(scene, ask),
+    llm: llmOf(scene, ask),
     submit: childrenOf(scene),
     suspended,
     close: () => {

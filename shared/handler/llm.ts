@@ -2,6 +2,7 @@ import type { AgentContext, LlmAnswer } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
 import { askedOf, promptText } from "../journal/asked.ts";
 import { type Cost, NO_COST, plus } from "../journal/cost.ts";
+import { known } from "../journal/entries.ts";
 import { costOf } from "../journal/usage.ts";
 import type { Turn } from "../ports/model.ts";
 import type { Json } from "../values/json.ts";
@@ -10,6 +11,7 @@ import { wantedOf } from "./output.ts";
 import type { Scene } from "./scene.ts";
 import { firstMessages, isOwn, maxTokensOf, type Request, turnRequest } from "./turn-request.ts";
 import { useTool } from "./use-tool.ts";
+import type { Ask } from "./wait.ts";
 
 const DEFAULT_MAX_TURNS = 25;
 
@@ -21,11 +23,12 @@ type Failed = "model_truncated" | "model_refusal" | "model_context" | "model_out
  * A conversation with a model: turns and tools, each in the journal, so that a handler that starts anew hears what was
  * said before and pays only for what comes next.
  */
-export function llmOf(scene: Scene): Verbs["llm"] {
+export function llmOf(scene: Scene, ask: Ask): Verbs["llm"] {
   const turn = turnsOf(scene);
   const { keepPrompts: keepsAny, prices } = scene.deps.settings;
   const { redact = (text) => text } = scene.deps;
 
+  const begun = new Set(known(scene.journal.listed()).keys());
   const asked = new Map<string, number>();
   const converse = async (given: string, request: Request): Promise<Answered> => {
     const ordinal = (asked.get(given) ?? 0) + 1;
@@ -58,14 +61,8 @@ export function llmOf(scene: Scene): Verbs["llm"] {
       switch (answer.stopReason) {
         case "tool_use": {
           const uses = answer.content.filter((block) => block.type === "tool_use");
-          // In the order in which the model asked, so that ordinals are the same on every run.
-          const ended = await Promise.allSettled(
-            uses.map((use) => useTool(scene, { name, tools: own, keeps }, use)),
-          );
-          // A tool that fails does not cut the others off: what they did is stored first.
-          const failed = ended.find((one) => one.status === "rejected");
-          if (failed) throw failed.reason;
-          const results = ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+          const conversation = { name, tools: own, keeps, why: textOf(answer), begun };
+          const results = await allOf(uses.map((use) => () => useTool(scene, ask, conversation, use)));
           messages.push({ role: "user", content: results as Json });
           break;
         }
@@ -104,6 +101,19 @@ export function llmOf(scene: Scene): Verbs["llm"] {
     throw new PawlError("model_turns", `${name}: no answer after ${maxTurns} turns`);
   };
   return converse as Verbs["llm"];
+}
+
+/**
+ * Begun in the order in which the model asked, so that ordinals are the same on every run. A tool that fails does not cut
+ * the others off: what they did is stored first. One alone is awaited as it is: nothing runs beside it, should it wait.
+ */
+async function allOf<T>(works: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const [first] = works;
+  if (works.length === 1 && first) return [await first()];
+  const ended = await Promise.allSettled(works.map((work) => work()));
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed) throw failed.reason;
+  return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
 const againOf = (why: string) =>

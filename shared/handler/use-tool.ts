@@ -1,11 +1,13 @@
 import { type Effect, type Tool, ToolContent } from "../agent.ts";
 import { isPawlError, ToolError } from "../errors/errors.ts";
 import { askedOf } from "../journal/asked.ts";
-import type { Json, JsonObject } from "../values/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../values/json.ts";
 import { runEffect } from "./effect.ts";
 import { accepted } from "./output.ts";
 import { type Scene, said } from "./scene.ts";
 import { runStep } from "./step.ts";
+import { refused } from "./tool-approval.ts";
+import type { Ask } from "./wait.ts";
 
 /** Of the conversation that a tool is used in. */
 export interface Conversation {
@@ -13,12 +15,17 @@ export interface Conversation {
   readonly tools: readonly Tool[];
   /** Whether what its tools are given is kept, for people to look at. */
   readonly keeps: boolean;
+  /** What the model said before it asked for them. */
+  readonly why: string;
+  /** Keys of the calls that were in the journal when this execution began. */
+  readonly begun: ReadonlySet<string>;
 }
 
 /** Does what the model asked a tool for, as a step or an effect, and says what it is told of it. */
 export async function useTool(
   scene: Scene,
-  { name, tools, keeps }: Conversation,
+  ask: Ask,
+  { name, tools, keeps, why, begun }: Conversation,
   use: JsonObject,
 ): Promise<JsonObject> {
   const { redact = (text) => text } = scene.deps;
@@ -45,7 +52,11 @@ export async function useTool(
     }
   };
   // By the id that the stored turn has for it: the same on every run, whatever runs beside it.
-  const callName = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-").slice(0, 128);
+  const whole = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-");
+  const callName = whole.slice(0, 128);
+  const wish = { tool, given: use.input ?? null, input: input.value, callName, whole, why, begun };
+  const refusal = await refused(scene, ask, wish);
+  if (refusal !== undefined) return reply(refusal, true);
   const { verify, honoursKey } = tool;
   const asked = () => askedOf(redact(JSON.stringify(use.input ?? null)), keeps);
   const effect: Effect<JsonObject> = {
@@ -60,7 +71,9 @@ export async function useTool(
   };
   const done = (await (tool.readOnly
     ? runStep(scene, callName, () => told(() => tool.run(input.value, "")), asked)
-    : runEffect(scene, callName, effect, asked))) as JsonObject;
+    : runEffect(scene, callName, effect, asked))) as Json;
+  // A person who said that it happened gave a receipt of their own, or none.
+  if (!isJsonObject(done) || !["value", "blocks", "error"].some((name) => name in done)) return reply(done);
   if ("blocks" in done) return answer(done.blocks as Json);
   return "error" in done ? reply(done.error as string, true) : reply(done.value as Json);
 }

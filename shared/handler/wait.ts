@@ -1,5 +1,6 @@
 import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
+import type { Call } from "../journal/trail.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { parseDuration } from "../values/duration.ts";
 import type { Json, JsonObject } from "../values/json.ts";
@@ -7,7 +8,7 @@ import { type Scene, wrongCall } from "./scene.ts";
 
 /** Less than this is waited for in place, under the heartbeat: to suspend would take longer. */
 const IN_PLACE = 5_000;
-const SUMMARY_KEPT = 4_000;
+export const SUMMARY_KEPT = 4_000;
 
 interface Wanted {
   /** The call's name, and the signal's. */
@@ -15,17 +16,21 @@ interface Wanted {
   readonly signal: string;
   readonly timeout?: string;
   readonly summary?: string;
+  /** Of a conversation, which is the call in the handler's order. */
+  readonly isPart?: boolean;
 }
 
 /** What ends a wait, as the journal keeps it. */
-type Answer = { readonly value: Json } | { readonly timedOut: true };
+export type Answer = { readonly value: Json } | { readonly timedOut: true };
+
+/** Waits for a signal: its answer, and the key of the wait. */
+export type Ask = (wanted: Wanted) => Promise<[Answer, string]>;
 
 /**
  * Each deadline is fixed by the wait's first line in the journal, and each answer by its last: neither can change, unless
  * a redrive forgets the wait. An answer that was taken once is never taken again.
  */
-export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "waitFor" | "approval"> {
-  const { task, journal, signal, deps, heard, through, park } = scene;
+export function answersOf({ task, journal, deps, through, park }: Scene): Ask {
   const { clock } = deps;
   const consumed = new Set(
     journal
@@ -33,14 +38,9 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
       .flatMap((entry) => (entry.kind === "receipt" && entry.signal !== undefined ? [entry.signal] : [])),
   );
 
-  const answer = async ({
-    name,
-    signal: signalName,
-    timeout,
-    summary,
-  }: Wanted): Promise<[Answer, string]> => {
+  return async ({ name, signal: signalName, timeout, summary, isPart = false }) => {
     const ms = timeout === undefined ? undefined : duration("timeout", timeout);
-    return through("wait", name, async ({ key, at, alone, known }) => {
+    const go = async ({ key, at, alone, known }: Call): Promise<[Answer, string]> => {
       if (known?.state === "done") return [(await journal.read(known.kept)) as unknown as Answer, key];
       const until = known ? known.until : ms && clock.now() + ms;
       const deadline = until !== undefined && { until };
@@ -60,9 +60,15 @@ export function waitsOf(scene: Scene): Pick<AgentContext<unknown>, "sleep" | "wa
       const asked = summary !== undefined && { summary: String(summary).slice(0, SUMMARY_KEPT) };
       const dueAt = until !== undefined && { dueAt: until };
       return park({ kind: "wait", waitingFor: [signalName], known: task.signals.length, ...asked, ...dueAt });
-    });
+    };
+    return through("wait", name, go, { inner: isPart });
   };
+}
 
+export function waitsOf(
+  { journal, signal, deps: { clock }, heard, through, park }: Scene,
+  answer: Ask,
+): Pick<AgentContext<unknown>, "sleep" | "waitFor" | "approval"> {
   return {
     sleep: async (time) => {
       const ms = duration("sleep", time);

@@ -1,7 +1,7 @@
 import type { Agent } from "../agent.ts";
-import { isPawlError, messageOf, PawlError } from "../errors/errors.ts";
+import { PawlError } from "../errors/errors.ts";
 import type { Cost } from "../journal/cost.ts";
-import type { Entry } from "../journal/entries.ts";
+import { type Entry, emptyHead } from "../journal/entries.ts";
 import { readJournal } from "../journal/journal.ts";
 import type { Logs } from "../journal/logs.ts";
 import type { Bus } from "../ports/bus.ts";
@@ -15,13 +15,13 @@ import { graceOf, makeSettings } from "../settings/settings.ts";
 import { submitted } from "../task/create.ts";
 import type { HistoryEntry, State, Task, TaskFailure } from "../task/document.ts";
 import type { TaskEvent } from "../task/events.ts";
-import { approvalSignal } from "../task/signals.ts";
 import { isFinal } from "../task/table.ts";
 import { apply } from "../task/transitions.ts";
 import { hashInput, type Json, type JsonObject } from "../values/json.ts";
 import { answersStored } from "./answers-stored.ts";
 import { type Crash, type CrashPoint, crashOf, dyingStore } from "./dying-store.ts";
 import { memoryStore } from "./memory-store.ts";
+import { answerTo, endChild } from "./outside.ts";
 import { type ModelScript, type ScriptedModel, scripted } from "./scripted-model.ts";
 
 /** What the world outside does in a test. */
@@ -35,7 +35,7 @@ export interface RunOptions {
   readonly crashAfter?: CrashPoint;
   /** The same, right before it is stored: what the entry tells of has been done, and nobody knows. */
   readonly crashBefore?: CrashPoint;
-  /** Answers to approvals, by name: true, false, or who said so. */
+  /** Answers to approvals, by name, or by the name of the tool that asks first: true, false, or who said so. */
   readonly approvals?: Readonly<Record<string, boolean | { approved: boolean; by: string; note?: string }>>;
   /** Events for waitFor, by name. */
   readonly events?: Readonly<Record<string, Json>>;
@@ -57,6 +57,8 @@ export interface AgentRun {
   readonly error?: TaskFailure;
   /** Of one that waits: the names of what it waits for, such as "approval:publish". */
   readonly waitingFor?: readonly string[];
+  /** And what a person is asked, if it asks one. */
+  readonly summary?: string;
   /** The entries of its journal, in order. */
   readonly journal: readonly Entry[];
   /** How often the handler was started. */
@@ -85,13 +87,17 @@ export async function runAgent(agent: Agent, input: JsonObject, options: RunOpti
   return runWith(agent, input, options, scripted(options.model ?? []), crash ? [crash] : []);
 }
 
-/** The same with a model of one's own, and a process that dies several times, at each point once. */
+/**
+ * The same with a model of one's own, and a process that dies several times, at each point once. `stored`: what the journal
+ * of an earlier version has already.
+ */
 export async function runWith(
   agent: Agent,
   input: JsonObject,
   options: RunOptions,
   model: ScriptedModel,
-  crashes: readonly Crash[],
+  crashes: readonly Crash[] = [],
+  stored: readonly Entry[] = [],
 ): Promise<AgentRun> {
   const { id = "test" } = options;
   // An agent's time-out is measured in real time, of which there is none here.
@@ -132,6 +138,10 @@ export async function runWith(
   const { now: at, stamp, by } = mark();
   const inputHash = hashInput(input);
   await store.create(submitted({ id, agent: "test", lane: 0, input, inputHash, at, stamp, by }, QUEUE));
+  if (stored.length > 0) {
+    const head = emptyHead({ id, fence: 0, epoch: 0, createdAt: at }, agent.version, stamp);
+    await store.putHead({ ...head, count: stored.length, recent: stored }, undefined);
+  }
   const left = [...crashes];
   for (let starts = 0; ; ) {
     const task = (await store.get(id))?.task as Task;
@@ -182,35 +192,6 @@ async function whatNext(
     }
     default:
       return "runs";
-  }
-}
-
-function answerTo(waitingFor: string, { approvals = {}, events = {} }: RunOptions): Json | undefined {
-  const name = Object.keys(approvals).find((one) => approvalSignal(one) === waitingFor);
-  const answer = name === undefined ? undefined : approvals[name];
-  if (answer === undefined) return events[waitingFor];
-  return typeof answer === "boolean" ? { approved: answer, by: "test" } : { ...answer };
-}
-
-/** The child that is waited for ends as the test says. */
-async function endChild({ store }: Deps, waitingFor: string, { children }: RunOptions): Promise<boolean> {
-  const id = /^child:(.*)$/.exec(waitingFor)?.[1];
-  const found = id === undefined ? undefined : await store.get(id);
-  if (!found || !children) return false;
-  const { task } = found;
-  const ended = await endOf(() => children(task.agent, task.input));
-  await store.replace({ ...task, ...ended, expiresAt: 0 } as Task, found.revision);
-  return true;
-}
-
-async function endOf(
-  run: () => Json | Promise<Json>,
-): Promise<Pick<Task, "state"> & Record<string, unknown>> {
-  try {
-    return { state: "completed", result: await run() };
-  } catch (error) {
-    const code = isPawlError(error) ? error.code : "handler_failed";
-    return { state: "failed", error: { code, message: messageOf(error), phase: "handler" } };
   }
 }
 
@@ -283,6 +264,7 @@ async function report(
     ...(task.state === "completed" && { result: task.result }),
     ...(task.state === "failed" && { error: task.error }),
     ...(task.state === "waiting" && { waitingFor: task.waitingFor }),
+    ...(task.state === "waiting" && task.summary !== undefined && { summary: task.summary }),
     journal,
     executions,
     elapsed,

@@ -26,3 +26,20 @@ test("the guide's tool that shows a picture, beside a search", async () => {
   expect(JSON.stringify(run.requests[1]?.messages)).toContain(`"data":"${btoa("PNG")}"`);
   expect(run.requests[0]?.tools).toMatchObject([{ name: "screenshot" }, { name: "web_search" }]);
 });
+
+test("the guide's tool that asks first", async () => {
+  const refunds = await loadAgent("refunds", folder);
+  const paid: unknown[] = [];
+  vi.stubGlobal("fetch", async (_: string, { body }: { body: string }) => {
+    paid.push(JSON.parse(body));
+    return Response.json({ ok: true });
+  });
+  const input = { complaint: "It broke.", till: "https://till.example.com/" };
+  const model = (euros: number) => [asks(["refund", { order: "o1", euros }]), "Dear customer"];
+  expect(await runAgent(refunds, input, { model: model(20) })).toMatchObject({ state: "completed" });
+  expect(paid).toEqual([{ order: "o1", euros: 20 }]);
+  const answered = await runAgent(refunds, input, { model: model(80), approvals: { refund: true } });
+  expect([answered.result, paid.length]).toEqual([{ letter: "Dear customer" }, 2]);
+  const late = await runAgent(refunds, input, { model: model(80) });
+  expect([late.state, late.elapsed, paid.length]).toEqual(["completed", 2 * 86_400_000, 2]);
+});
