@@ -123,7 +123,7 @@ export function mostOf(shape: Shape, request: JsonObject, price: Price | undefin
   // Without a window it is shown as it is: a price is known, and a budget is not, or the turn is refused.
   const most = open.length > 0 ? window : Math.min(isShown ? Math.min(known, shown) : known, window);
   const inputTokens = Math.ceil(Number.isFinite(most) ? most : shown) * rounds;
-  const outputTokens = Number(request.max_tokens) * rounds;
+  const outputTokens = Math.max(0, Number(request.max_tokens)) * rounds;
   if (!price) return { turns: 1, inputTokens, outputTokens, usd: 0 };
   const { input, output } = ratesOf(price, inputTokens / rounds, request.speed === "fast");
   const where = request.inference_geo === "global" ? 1 : UNITED_STATES;

@@ -80,7 +80,8 @@ export function pricesFrom(text: string | undefined): PriceTable {
   if (!text) return prices;
   try {
     const given = JSON.parse(text) as Record<string, Partial<Price>>;
-    const own = Object.entries(given).map(([model, { input, output, cacheRead = 0.1, window }]) => {
+    const own = Object.entries(given).map(([model, given]) => {
+      const { input, output, cacheRead = 0.1, window = prices[model]?.window } = given;
       if (![input, output, cacheRead].every(isDollars)) throw new Error(model);
       if (window !== undefined && !(Number.isInteger(window) && window > 0)) throw new Error(model);
       const price = { input, output, cacheRead, ...(window !== undefined && { window }) };
