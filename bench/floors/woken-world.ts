@@ -90,7 +90,7 @@ async function bundled(platform: "worker" | "gcp", out: string): Promise<{ file:
     format: "esm",
     logLevel: "silent",
     ...(platform === "worker"
-      ? { platform: "browser", conditions: ["workerd", "worker", "browser"] }
+      ? { platform: "browser", conditions: ["workerd", "worker", "browser"], external: ["node:*"] }
       : { platform: "node", external: ["@google-cloud/functions-framework"], banner: { js: require } }),
   });
   return { file, folder };
