@@ -16,6 +16,7 @@ export type Part = (typeof parts)[number];
 
 /** Every page, in the order in which people need it. A new page is one line here, and `npm run docs`. */
 export const pages: readonly (readonly [file: string, part: Part, says?: string])[] = [
+  ["start.md", "start here", "a project of your own: create, test, run, deploy, upgrade"],
   ["author.md", "write", "steps, effects, models, budgets, approvals, children, schedules"],
   [
     "client.md",
