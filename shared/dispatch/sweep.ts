@@ -1,7 +1,7 @@
 import { isPawlError, messageOf } from "../errors/errors.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Notify } from "../ports/notify.ts";
-import type { Stored } from "../ports/store.ts";
+import type { DuePage, Stored } from "../ports/store.ts";
 import { evidence } from "../reconcile/books/evidence.ts";
 import { isOverdue } from "../reconcile/look/examine.ts";
 import { update } from "../retry/guarded-write.ts";
@@ -99,9 +99,14 @@ export async function dispatchDue(
   const wanted = works.filter(
     ([state]) => deps.notify !== undefined || (state !== "in_doubt" && state !== "failed"),
   );
-  const firsts = wanted.map(([state, until]) =>
-    deps.store.due(agent, state, { after: 0, until }, FIRST_PAGE),
-  );
+  const firsts: Promise<DuePage>[] = [];
+  for (const [state, until] of wanted) {
+    const look = () => deps.store.due(agent, state, { after: 0, until }, FIRST_PAGE);
+    // A dispatch's entries lead to running tasks too: what leads nowhere of them is removed by the first that reads them.
+    // A function has little of it, and waits for nothing.
+    const before = firsts[wanted.findIndex(([one]) => one === "dispatched")];
+    firsts.push(state === "running" && before && !deps.invocation ? before.then(look) : look());
+  }
   // Those behind one that fails are not looked at any more.
   for (const one of firsts) one.catch(() => {});
   for (const [i, [state, until, work]] of wanted.entries()) {

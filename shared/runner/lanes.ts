@@ -1,5 +1,6 @@
 import { ensureQueue, queueOf } from "../dispatch/dispatch.ts";
 import { leftBehind } from "../dispatch/left-queues.ts";
+import { NEVER_PAUSED, type PauseWatch, watchPause } from "../pause/watch.ts";
 import type { QueueState } from "../ports/bus.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Queue } from "../task/names.ts";
@@ -12,6 +13,8 @@ export interface Lanes {
   readonly left: readonly Queue[];
   /** What was in them; none where nobody has asked, or could tell. */
   readonly seen: ReadonlyMap<Queue, QueueState>;
+  /** Whether their agent is paused: for whoever serves them to close. */
+  readonly pause: PauseWatch;
 }
 
 /**
@@ -28,16 +31,22 @@ export async function readyLanes(deps: Deps, name: string, lanes: number, mode: 
     // What all lanes share is made with the first of them.
     for (const some of [queues.slice(0, 1), queues.slice(1)]) await Promise.all(some.map(ensure));
     const left = mode === "forever" ? [] : await leftBehind(deps, name, lanes);
-    return { queues, left, seen: new Map() };
+    return { queues, left, seen: new Map(), pause: await watchPause(deps, name) };
   }
   const look = async (queue: Queue) => {
     const state = await deps.bus.state(queue).catch(() => undefined);
     return state ? [[queue, state] as const] : [];
   };
-  const [left, seen] = await Promise.all([
-    leftBehind(deps, name, lanes),
-    Promise.all(queues.map(look)),
-    ...queues.map(ensure),
-  ]);
-  return { queues, left, seen: new Map(seen.flat()) };
+  const looked = Promise.all([leftBehind(deps, name, lanes), Promise.all(queues.map(look))]);
+  const [[left, seen]] = await Promise.all([looked, ...queues.map(ensure)]);
+  const lanesSeen = { queues, left, seen: new Map(seen.flat()) };
+  return { ...lanesSeen, pause: isIdle(lanesSeen) ? NEVER_PAUSED : await watchPause(deps, name) };
+}
+
+/** Whoever finds nothing in its queues need not ask whether it may take it. */
+function isIdle({ queues, left, seen }: Pick<Lanes, "queues" | "left" | "seen">): boolean {
+  return (
+    left.length === 0 &&
+    queues.every((queue) => seen.get(queue)?.pending === 0 && seen.get(queue)?.inFlight === 0)
+  );
 }

@@ -3,7 +3,6 @@ import { expireSome, keepExpiring } from "../dispatch/expire.ts";
 import { correctLeft, drainLeft } from "../dispatch/left-queues.ts";
 import { dispatchDue, rescue } from "../dispatch/sweep.ts";
 import { messageOf } from "../errors/errors.ts";
-import { NEVER_PAUSED, type PauseWatch, watchPause } from "../pause/watch.ts";
 import type { Deps } from "../ports/deps.ts";
 import type { Queue } from "../task/names.ts";
 import type { HandledAs } from "./ack.ts";
@@ -35,34 +34,20 @@ export interface Served {
 export async function serve(deps: Deps, served: Served): Promise<HandledCounts> {
   const { name, agent, mode } = served;
   const lanes = served.lanes ?? (await readyLanes(deps, name, agent.limits.lanes, mode));
-  const pause = isIdle(lanes, mode) ? NEVER_PAUSED : await watchPause(deps, name);
   try {
-    return await serveUnlessPaused(deps, { ...served, lanes, pause });
+    return await serveUnlessPaused(deps, { ...served, lanes });
   } finally {
-    pause.close();
+    lanes.pause.close();
   }
-}
-
-/** A function that finds nothing in its queues need not ask whether it may take it. */
-function isIdle({ queues, left, seen }: Lanes, mode: PullMode): boolean {
-  const isEmpty = (queue: Queue) => seen.get(queue)?.pending === 0 && seen.get(queue)?.inFlight === 0;
-  return mode === "idle" && left.length === 0 && queues.every(isEmpty);
 }
 
 /** While it is paused it is swept as always: what is due waits in its queue, where it costs no delivery. */
 async function serveUnlessPaused(
   deps: Deps,
-  {
-    name,
-    agent,
-    mode,
-    stop,
-    pause,
-    ...given
-  }: Served & { readonly lanes: Lanes; readonly pause: PauseWatch },
+  { name, agent, mode, stop, ...given }: Served & { readonly lanes: Lanes },
 ): Promise<HandledCounts> {
   const { lanes } = agent.limits;
-  const { queues, left, seen } = given.lanes;
+  const { queues, left, seen, pause } = given.lanes;
   const tally: HandledCounts = {};
   const sweep = sweeper(deps, name, agent);
   const rescues = new Set<Promise<void>>();

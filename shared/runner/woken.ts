@@ -1,4 +1,5 @@
 import { dispatchDue } from "../dispatch/sweep.ts";
+import { watchPause } from "../pause/watch.ts";
 import type { Deps } from "../ports/deps.ts";
 import { readyLanes } from "./lanes.ts";
 import { type HandledCounts, type Served, serve } from "./serve.ts";
@@ -15,9 +16,15 @@ export async function runWoken(
 ): Promise<{ readonly dispatched: number; readonly handled: HandledCounts }> {
   const looked = readyLanes(deps, name, agent.limits.lanes, "idle");
   looked.catch(() => {});
-  const dispatched = await dispatchDue(deps, name, stop, agent.limits);
-  const lanes = await looked;
-  // What this sweep has dispatched came after the look.
-  const ready = dispatched > 0 ? { ...lanes, seen: new Map() } : lanes;
-  return { dispatched, handled: await serve(deps, { name, agent, mode: "idle", stop, lanes: ready }) };
+  const dispatched = await dispatchDue(deps, name, stop, agent.limits).catch((error: unknown) => {
+    void looked.then(({ pause }) => pause.close()).catch(() => {});
+    throw error;
+  });
+  let lanes = await looked;
+  if (dispatched > 0) {
+    // What this sweep has dispatched came after the look.
+    lanes.pause.close();
+    lanes = { ...lanes, seen: new Map(), pause: await watchPause(deps, name) };
+  }
+  return { dispatched, handled: await serve(deps, { name, agent, mode: "idle", stop, lanes }) };
 }

@@ -28,6 +28,7 @@ async function woken(tasks: number, lanes = 1): Promise<number> {
     settings,
     runner: "r",
     meter: { count: () => {}, flush: async () => {} },
+    invocation: { left: () => 60_000, longest: 60_000 },
     sealer: quickSealer,
   };
   const agent = defineAgent({ limits: { lanes }, run: () => ({ ok: true }) });
