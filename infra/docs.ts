@@ -268,7 +268,10 @@ const parts: Record<string, Record<string, () => string>> = {
 };
 
 const stray = strays("docs");
-if (stray.length > 0) throw new Error(stray.join("\n"));
+if (stray.length > 0) {
+  console.error(stray.join("\n"));
+  process.exit(1);
+}
 const stale: string[] = [];
 for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `docs/${name}`)])) {
   const before = await readFile(file, "utf8");

@@ -18,16 +18,8 @@ export type Part = (typeof parts)[number];
 export const pages: readonly (readonly [file: string, part: Part, says?: string])[] = [
   ["start.md", "start here", "a project of your own: create, test, run, deploy, upgrade"],
   ["author.md", "write", "steps, effects, models, budgets, approvals, children, schedules"],
-  [
-    "client.md",
-    "write",
-    "submitting, waiting and approving from servers, Workers and pages, with the agents' types",
-  ],
-  [
-    "testing.md",
-    "test",
-    "an agent in memory, through a crash at every point, and on the journals of what ran",
-  ],
+  ["client.md", "write", "submitting, waiting and approving from other code, with the agents' types"],
+  ["testing.md", "test", "in memory, through a crash at every point, and on the journals of what ran"],
   ["deploy.md", "deploy", "Cloudflare Workers and Google Cloud Run functions, one command each"],
   ["operator.md", "operate", "the dashboard, and the weekly report line by line"],
   ["doctor.md", "operate", "what can lose work or do it twice in any JetStream stream and consumer"],
@@ -38,11 +30,7 @@ export const pages: readonly (readonly [file: string, part: Part, says?: string]
   ["settings.md", "reference", "every setting, its default, and what is checked"],
   ["errors.md", "reference", "every error and what to do"],
   ["architecture.md", "architecture", "the code: a map, one task's path through it, the glossary"],
-  [
-    "lifecycle.md",
-    "architecture",
-    "the states of a task, the lease and the fence, what happens if it dies where",
-  ],
+  ["lifecycle.md", "architecture", "a task's states, the lease and the fence, what happens if it dies where"],
   ["decisions/1-one-stream-a-lane.md", "architecture"],
   ["decisions/2-lease-and-fence.md", "architecture"],
   ["decisions/3-no-heartbeat-writes.md", "architecture"],
@@ -83,7 +71,8 @@ export function linked(folder: string, file: string, text: string): string {
   const bare = text
     .replace(/<!-- begin parts -->[\s\S]*?<!-- end parts -->\n\n/, "")
     .replace(/\n*<!-- begin beside -->[\s\S]*?<!-- end beside -->\n*$/, "\n");
-  return `${bare.replace(/^(# .*\n\n)/, (title) => `${title}${above}\n\n`).trimEnd()}\n\n${below}\n`;
+  const headed = bare.replace(/^(# .*)\n+/, (_, title: string) => `${title}\n\n${above}\n\n`);
+  return `${headed.trimEnd()}\n\n${below}\n`;
 }
 
 /** The list of all pages, part by part. */

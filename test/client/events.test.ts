@@ -218,6 +218,29 @@ test("where streams can't be had, the result is asked for now and then", async (
   expect(await wrongOf(refused.task.result())).toMatchObject({ code: "unauthorised" });
 });
 
+test("a wait outlives an API that is away for longer than patience, if it was told to", async () => {
+  const done = { state: "completed", result: 7 };
+  const away = async (timeout?: string) => {
+    let now = 0;
+    const wire: Fetch = async (url) => {
+      if (now > 300_000) return json(done);
+      return url.endsWith("/events") || now > 0
+        ? problem("store_unavailable", 503)
+        : json({ state: "running" });
+    };
+    const connection = hasty({ url: URL_OF_API, token: TOKEN, fetch: wire });
+    const sleep: typeof connection.sleep = async (ms, signal) => {
+      now += ms;
+      await connection.sleep(ms, signal);
+    };
+    return clientOf({ ...connection, sleep })
+      .task("t")
+      .result(timeout === undefined ? {} : { timeout });
+  };
+  expect(await away("10m")).toBe(7);
+  expect(await wrongOf(away())).toMatchObject({ code: "store_unavailable" });
+});
+
 test("a task without a result says why", async () => {
   const failed = ending(1, { state: "failed", error: { code: "fatal", message: "no" } }, () => json({}));
   const wrong = await failed.task.result().catch((error: unknown) => error);
