@@ -80,6 +80,13 @@ test("every block of TypeScript compiles as it stands, against the real doors", 
   ).toEqual([expect.stringMatching(/blocks\/wrong-1\.ts.*'adress' does not exist/)]);
 });
 
+test("the pages import Pawl by its package's names: its folders are for who works on it", () => {
+  const own = inLanguage("ts").filter(
+    ({ file, code }) => file.startsWith("docs/") && code.includes("shared/"),
+  );
+  expect(own.map(({ where }) => where)).toEqual([]);
+});
+
 test("every block of JavaScript and JSON is one", async () => {
   for (const { where, code } of inLanguage("js"))
     await expect(transform(code, { format: "esm" }), where).resolves.toBeDefined();

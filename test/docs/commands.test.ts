@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { beforeAll, describe, expect, test } from "vitest";
 import { configFrom } from "../../functions/wiring/config.ts";
+import { USUAL } from "../../infra/init/choice.ts";
+import { filesOf } from "../../infra/init/files.ts";
+import { pinsFor } from "../../infra/init/pins.ts";
 import { ROOT } from "../../infra/project.ts";
 import { blocksOf, markdownFiles, read } from "../support/pages.ts";
 
@@ -19,10 +22,15 @@ beforeAll(async () => {
   expect(program.commands.length).toBeGreaterThan(20);
 });
 
-const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+const scriptsOf = (manifest = "") => (JSON.parse(manifest) as { scripts: Record<string, string> }).scripts;
+/** Pawl's own, and those of a project that is made by `npm create pawl`. */
+const scripts: Record<string, string> = {
+  ...scriptsOf(filesOf(USUAL, pinsFor(process.version, USUAL.platform))["package.json"]),
+  ...scriptsOf(read("package.json")),
+};
 
 /** Programs that are not ours: what they take is theirs to say. */
-const OTHERS = new Set("curl echo export gcloud nats npm npx openssl printf source .".split(" "));
+const OTHERS = new Set("cd curl echo export gcloud nats npm npx openssl printf source .".split(" "));
 
 /** What is wrong with the words after `pawl`; `isWhole`: as they would be typed, with all arguments. */
 function wrongWithPawl(words: readonly string[], isWhole = true): string | undefined {
@@ -86,7 +94,7 @@ function wrongWith(line: string, made: Set<string> = new Set()): string | undefi
   if (first === "npm" && second === "run") {
     const script = scripts[third];
     if (script === undefined) return `package.json has no script ${third}`;
-    const [, command] = /infra\/cli\/main\.ts (\w+)/.exec(script) ?? [];
+    const [, command] = /^(?:node infra\/cli\/main\.ts|pawl) (\w+)/.exec(script) ?? [];
     return command ? ours([command, ...rest.filter((word) => word !== "--")]) : undefined;
   }
   if (first === "npx" && second === "vitest") {
@@ -105,7 +113,10 @@ function commandsOf(code: string): string[] {
   return lines.flatMap((line) => {
     const { comment } = split(line);
     const bare = comment ? line.slice(0, line.lastIndexOf("# ")) : line;
-    const parts = bare.split(/ && | \| /).filter((part) => part.trim() !== "");
+    const parts = bare
+      .replaceAll(/^\(|\)(?= |$)| \(/g, " ")
+      .split(/ && | \| /)
+      .filter((part) => part.trim() !== "");
     return parts.map((part, i) => (i === parts.length - 1 && comment ? `${part} # ${comment}` : part));
   });
 }
