@@ -25,7 +25,7 @@ import { contractRules, liveRules } from "./doctor/rules.ts";
 import { runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
-import { index, linked, pages, strays } from "./pages.ts";
+import { index, linked, pages, shortIndex, strays } from "./pages.ts";
 import { exportsOf, written } from "./reference.ts";
 
 const rules = Object.entries(transitions) as [string, Transition][];
@@ -239,6 +239,7 @@ function retries(): string {
 }
 
 const parts: Record<string, Record<string, () => string>> = {
+  "README.md": { pages: () => shortIndex("docs") },
   "docs/README.md": { pages: () => index("docs") },
   "docs/reference.md": {
     agent: () => written(exportsOf("shared/agent.ts")),
@@ -281,7 +282,7 @@ for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `doc
     if (!block.test(after)) throw new Error(`${file} has no place for ${name}`);
     after = after.replace(block, (_, begin: string, end: string) => `${begin}${print()}\n${end}`);
   }
-  after = linked("docs", file.slice("docs/".length), after);
+  if (file.startsWith("docs/")) after = linked("docs", file.slice("docs/".length), after);
   if (after === before) continue;
   stale.push(file);
   if (!process.argv.includes("--check")) await writeFile(file, after);

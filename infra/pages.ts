@@ -22,11 +22,11 @@ export const pages: readonly (readonly [file: string, part: Part, says?: string]
   ["testing.md", "test", "in memory, through a crash at every point, and on the journals of what ran"],
   ["deploy.md", "deploy", "Cloudflare Workers and Google Cloud Run functions, one command each"],
   ["operator.md", "operate", "the dashboard, and the weekly report line by line"],
-  ["doctor.md", "operate", "what can lose work or do it twice in any JetStream stream and consumer"],
-  ["drills.md", "operate", "what can break, broken on purpose on a stack of its own"],
+  ["doctor.md", "operate", "what can lose work or do it twice, here and in any stream and consumer"],
+  ["drills.md", "operate", "faults done for real, on your machine or staging, and the promises judged"],
   ["scale.md", "operate", "how cost grows, the limits and what to do past them, a million tasks in dollars"],
   ["reference.md", "reference", "everything that agents, their tests and callers can import"],
-  ["api.md", "reference", "the HTTP API, its tokens and scopes, events, webhooks"],
+  ["api.md", "reference", "requests, tokens and scopes, events, webhooks"],
   ["settings.md", "reference", "every setting, its default, and what is checked"],
   ["errors.md", "reference", "every error and what to do"],
   ["architecture.md", "architecture", "the code: a map, one task's path through it, the glossary"],
@@ -84,6 +84,12 @@ export function index(folder: string): string {
     return lines.length > 0 ? `## ${capital(part)}\n\n${lines.join("\n")}` : "";
   });
   return lists.filter((list) => list !== "").join("\n\n");
+}
+
+/** The same in short, for a page outside of the folder: what each page says, without parts. */
+export function shortIndex(folder: string): string {
+  const lines = pages.map(([file, , says]) => says && `- [${titleOf(folder, file)}](docs/${file}): ${says}`);
+  return lines.filter((line) => line !== undefined).join("\n");
 }
 
 function partsLine(file: string, own: Part | undefined): string {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { createClient } from "../../shared/client.ts";
 import { accepted, answered, json, lost, TOKEN, URL_OF_API, wrongOf } from "../support/http/answered.ts";
 import type { Fetch } from "../support/http/calling.ts";
+import { read } from "../support/pages.ts";
 
 test("nothing that is thrown, and nothing of the client itself, shows the token", async () => {
   const echoing = () => new Response(`You sent Bearer ${TOKEN}`, { status: 500 });
@@ -70,4 +71,14 @@ test.each(["", " a", "a ", "a\nb", "ü", "x".repeat(256)])("key %j is refused", 
   const { pawl, sent } = answered(accepted);
   expect((await wrongOf(pawl.submit("echo", {}, { key }))).detail).toMatch(/1 to 255 visible ASCII/);
   expect(sent).toEqual([]);
+});
+
+test("the client's own codes are on its page", () => {
+  const [, codes = ""] = /type ClientCode = ([^;]+);/.exec(read("shared/client/problem.ts")) ?? [];
+  const own = [...codes.matchAll(/"(\w+)"/g)].map(([, code]) => code);
+  const rows = [...read("docs/client.md").matchAll(/^\| `(\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(
+    ([, code]) => code,
+  );
+  expect(rows.toSorted()).toEqual(own.toSorted());
+  expect(own.length).toBeGreaterThan(3);
 });
