@@ -10,6 +10,22 @@ import { promisify } from "node:util";
 import { ROOT } from "../project.ts";
 
 const OUT = join(ROOT, "dist/lib");
+/** What is started, bundled or loaded by its name: nobody imports it. */
+const BEHIND = [
+  "functions/build.d.ts",
+  ...["agent", "api", "dispatch", "reconcile"].flatMap((one) => [
+    `functions/${one}.gcp.ts`,
+    `functions/${one}.worker.ts`,
+  ]),
+  "infra/cli/main.ts",
+  "infra/local/dev/changes/builder.ts",
+  "infra/typescript-hooks.ts",
+  "infra/demo/agents/blog-post.ts",
+  "infra/drills/runner.ts",
+  "infra/drills/submitter.ts",
+  "infra/drills/agents/drill.ts",
+  "infra/drills/agents/drill-frugal.ts",
+];
 
 const run = promisify(execFile);
 const TSC = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
@@ -33,14 +49,8 @@ async function tsc(...args: readonly string[]): Promise<void> {
 }
 
 /** With what differs from tsconfig.json; written where nothing else is, and removed. */
-async function types(files: readonly string[]): Promise<void> {
-  const config = join(ROOT, "dist/types.json");
-  const compilerOptions = {
-    sourceMap: false,
-    inlineSources: false,
-    declaration: true,
-    emitDeclarationOnly: true,
-  };
+async function compile(what: string, files: readonly string[], compilerOptions: object): Promise<void> {
+  const config = join(ROOT, `dist/${what}.json`);
   await writeFile(
     config,
     JSON.stringify({ extends: "../infra/package/tsconfig.json", compilerOptions, files }),
@@ -50,5 +60,12 @@ async function types(files: readonly string[]): Promise<void> {
 
 await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT, { recursive: true });
-await Promise.all([tsc("-p", "infra/package/tsconfig.json"), types(await doors())]);
+const open = await doors();
+await Promise.all([
+  compile("code", [...open, ...BEHIND.map((file) => join(ROOT, file))], {
+    sourceMap: true,
+    inlineSources: true,
+  }),
+  compile("types", open, { declaration: true, emitDeclarationOnly: true }),
+]);
 await cp(join(ROOT, "infra/local/guard.sh"), join(OUT, "infra/local/guard.sh"));
