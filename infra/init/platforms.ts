@@ -20,6 +20,8 @@ cpu_ms = 20_000
 [vars]
 NATS_URL = "wss://nats.example.com"
 PAWL_STORE = "${store}"
+# Wakes functions at once, and not only every minute: the address of your Workers, with your account's subdomain.
+# PAWL_WAKE_URL = "https://${name}-{agent}.your-subdomain.workers.dev/run"
 ${store === "firestore" ? 'GOOGLE_CLOUD_PROJECT = "your-project"\n' : ""}`;
 }
 
@@ -30,6 +32,8 @@ GOOGLE_CLOUD_PROJECT=your-project
 REGION=europe-west1
 NATS_URL=tls://nats.example.com:4222
 PAWL_STORE=${store}
+# Wakes functions at once, and not only every minute: the address of your functions, once the first is deployed.
+# PAWL_WAKE_URL=https://pawl-{agent}-0123456789.europe-west1.run.app/run
 # Pawl's own variables that come from Secret Manager, beside PAWL_RUN_SECRET. Agents declare theirs themselves.
 SECRETS=NATS_CREDS
 `;

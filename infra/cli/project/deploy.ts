@@ -7,7 +7,7 @@ import { commandsOf } from "../../deploy/commands.ts";
 import type { Deployed, Deploying, Prepared } from "../../deploy/deployment.ts";
 import { obstacles } from "../../deploy/plan.ts";
 import { planLines } from "../../deploy/said.ts";
-import { PACKAGE, projectFolder } from "../../project.ts";
+import { PACKAGE, projectFolder, withDocs } from "../../project.ts";
 import { say, sayError, sayJson } from "../output.ts";
 
 interface Options {
@@ -104,7 +104,7 @@ function sayDeployed({ service, secrets, along, goBack }: Deployed): void {
 async function deployings(options: Options): Promise<() => Deploying> {
   const { target, env, ensure, replay, json } = options;
   const dryRun = options.dryRun ?? false;
-  const tell = json ? () => {} : say;
+  const tell = json ? () => {} : (line: string) => say(withDocs(line));
   const agents = agentsFolder();
   // wrangler takes a second to load, and gcloud's part does not need it.
   const platform =
