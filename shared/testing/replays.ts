@@ -47,7 +47,16 @@ const pathOf = (given: string | URL): string =>
 
 async function agentIn(folder: string, name: string): Promise<Agent> {
   const file = resolve(folder, `${name}.ts`);
-  const module = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { default?: Agent };
+  const module = await (
+    import(/* @vite-ignore */ pathToFileURL(file).href) as Promise<{ default?: Agent }>
+  ).catch((error: { code?: unknown }) => {
+    // A Node before 22.18. Whoever imports the agent in the test has its runner read it.
+    if (error.code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    throw new PawlError(
+      "agent_invalid",
+      `This Node can't read ${file} by itself. Give the test its agents: replays(folder, { agents: { … } })`,
+    );
+  });
   if (module.default?.kind === "pawl.agent") return module.default;
   throw new PawlError("agent_invalid", `${file} has no default export made by defineAgent({…})`);
 }
