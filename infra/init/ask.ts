@@ -1,7 +1,8 @@
 import { createInterface } from "node:readline/promises";
+import { PawlError } from "../../shared/errors/errors.ts";
 import { type Choice, checkOneOf, checkProjectName, PLATFORMS, STORES, USUAL } from "./choice.ts";
 
-/** Asks for what was not given, each until the answer will do. `name`: where the folder does not give one. */
+/** Asks for what was not given, each until the answer will do. */
 export async function ask(given: Partial<Choice>): Promise<Choice> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const one = async <Answer>(
@@ -31,6 +32,10 @@ export async function ask(given: Partial<Choice>): Promise<Choice> {
         checkOneOf("The store", STORES, text),
       ));
     return { name, platform, store };
+  } catch (error) {
+    // By Ctrl-C, or because nothing more came.
+    if ((error as Error).name !== "AbortError") throw error;
+    throw new PawlError("usage", "Stopped at a question: nothing was written");
   } finally {
     lines.close();
   }
