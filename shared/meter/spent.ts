@@ -16,7 +16,11 @@ export async function readSpent(
   store: Pick<TaskStore, "getRecord" | "getRecords">,
   now: number,
 ): Promise<Spent> {
-  const counts = await readCounts(store);
+  return spentOf(await readCounts(store), now);
+}
+
+/** The same, by counts that somebody has read. */
+export function spentOf(counts: CounterValues, now: number): Spent {
   return { owners: ofDay(counts, now, "owner"), agents: ofDay(counts, now, "agent") };
 }
 

@@ -139,3 +139,47 @@ test("new: an agent and its test, once, under a name that is free", async () => 
   ] as const)
     expect(await s.run("new", name)).toMatchObject({ code: 2, text: expect.stringMatching(why) });
 });
+
+test("several at once: counted first, done with --yes, by agent, owner and label; in doubt stays in doubt", async () => {
+  await using s = await stage();
+  await s.ask("doubt", "effect", "in_doubt");
+  const put = (id: string, team: string, owner = "ann") =>
+    submit(s.deps, { agent: "asks", lanes: 1, id, input: {}, meta: { owner, labels: { team } } });
+  for (const id of ["a1", "a2", "a3"]) await put(id, "a");
+  await put("b1", "b");
+  await put("b2", "b", "bob");
+  const [preview, json, labelled, any, none, letters, ...wrong] = await Promise.all([
+    s.run("cancel", "--all", "--label", "team=a"),
+    s.run("cancel", "--all", "--json"),
+    s.run("tasks", "--label", "team=a", "--json"),
+    s.run("tasks", "--label", "team", "--owner", "bob"),
+    s.run("tasks", "--label", "team=c", "--limit", "2"),
+    s.run("dlq", "redrive", "--all", "--label", "team=a", "--dry-run"),
+    s.run("cancel"),
+    s.run("cancel", "a1", "--yes"),
+    s.run("cancel", "--all", "--agent", "nobody"),
+    s.run("dlq", "redrive", "a1", "--dry-run"),
+    s.run("tasks", "--state", "running", "--code", "fatal"),
+  ]);
+  expect(preview.code).toBe(0);
+  expect(preview.text).toMatch(
+    /a3\n.*a2\n.*a1\n3 tasks match: 3 dispatched\. Nothing was done: --yes cancels them\n$/,
+  );
+  expect(JSON.parse(json.text)).toMatchObject({ count: 5, states: { dispatched: 5 } });
+  expect(JSON.parse(labelled.text).tasks.map(({ id }: { id: string }) => id)).toEqual(["a3", "a2", "a1"]);
+  expect(any.text).toMatch(/^\S+ {2}dispatched {2}asks +b2\n$/);
+  expect(none.text).toBe("no tasks\n");
+  expect(letters).toEqual({ code: 0, text: "no such tasks\n" });
+  expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
+  expect(await s.state("a1")).toBe("dispatched");
+  expect(await s.run("cancel", "--all", "--agent", "asks", "--label", "team=a", "--yes")).toEqual({
+    code: 0,
+    text: "cancelled, or asked to stop, 3 of 3\n",
+  });
+  expect(JSON.parse((await s.run("cancel", "--all", "--owner", "ann", "--yes", "--json")).text)).toEqual({
+    cancelled: ["b1"],
+    refused: [],
+  });
+  const states = await Promise.all(["a1", "a2", "a3", "b1", "b2", "doubt"].map(s.state));
+  expect(states).toEqual([...Array(4).fill("cancelled"), "dispatched", "in_doubt"]);
+});

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
-import { type Wired, wire } from "../../../functions/wiring/wire.node.ts";
-import { type Redrive, redrive } from "../../../shared/audit/operations.ts";
-import { errorKinds, isPawlError, messageOf, PawlError } from "../../../shared/errors/errors.ts";
-import type { Failed } from "../../../shared/task/document.ts";
+import { wire } from "../../../functions/wiring/wire.node.ts";
+import { redrive } from "../../../shared/audit/operations.ts";
+import { errorKinds, PawlError } from "../../../shared/errors/errors.ts";
+import type { Failed, Task } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
-import { agentsFolder, checkAgents, lanesKnown } from "../../agents.ts";
+import { agentsFolder, lanesKnown } from "../../agents.ts";
 import { withDocs } from "../../project.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
 import { rawLines, rawText } from "../raw.ts";
+import { matching, onEach, previewOf, sayPreview, type Which, withWhich } from "./several.ts";
 import {
   fieldLines,
   journalFacts,
@@ -20,31 +21,24 @@ import {
   taskNamed,
   time,
 } from "./status.ts";
-import { row, warnOf } from "./tasks.ts";
+import { row } from "./tasks.ts";
 
-interface Which {
-  readonly agent?: string;
-  readonly code?: string;
+interface Options extends Which {
   readonly json?: boolean;
 }
-
-const PAGE = 100;
 
 /** Dead letters: what could not be done, why, and how to try it again. */
 export function addDlq(program: Command, config: () => Config): void {
   const dlq = program.command("dlq").description("dead letters: tasks that failed");
 
-  dlq
-    .command("ls")
-    .description("list them")
-    .option("--agent <name>", "of this agent")
+  withWhich(dlq.command("ls").description("list them"))
     .option("--code <code>", "with this error, such as attempts_exhausted")
     .option("--json", "answer in JSON lines")
     .addHelpText("after", "\nExample:\n  pawl dlq ls --code budget_exceeded")
-    .action(async (which: Which) => {
+    .action(async (which: Options) => {
       await using deps = await wire(config(), logger(which.json ?? false));
       let count = 0;
-      for await (const task of failed(deps, which)) {
+      for await (const task of matching(deps, { ...which, state: "failed" })) {
         count++;
         if (which.json) sayJson(task);
         else say(row(task));
@@ -76,12 +70,13 @@ export function addDlq(program: Command, config: () => Config): void {
       else for (const line of [...letterLines(task), ...(journal ? journalLines(journal) : [])]) say(line);
     });
 
-  dlq
+  const again = dlq
     .command("redrive")
     .description("try them again: one by its id, or all; interrupted, it can be repeated")
     .argument("[id]", "the task's id")
-    .option("--all", "all that --agent and --code leave")
-    .option("--agent <name>", "with --all: of this agent")
+    .option("--all", "all that the following let through");
+  withWhich(again, "with --all: ")
+    .option("--dry-run", "with --all: only say how many match, and which")
     .option("--code <code>", "with --all: with this error")
     .option(
       "--resume",
@@ -103,7 +98,13 @@ export function addDlq(program: Command, config: () => Config): void {
     .action(
       async (
         id: string | undefined,
-        options: Which & { all?: boolean; resume?: boolean; fromScratch?: boolean; from?: string },
+        options: Options & {
+          all?: boolean;
+          dryRun?: boolean;
+          resume?: boolean;
+          fromScratch?: boolean;
+          from?: string;
+        },
         command: Command,
       ) => {
         const { all, resume, fromScratch = false, from, json = false } = options;
@@ -114,15 +115,31 @@ export function addDlq(program: Command, config: () => Config): void {
           command.error("--from excludes --resume and --from-scratch: choose one");
         if (from !== undefined && all)
           command.error("--from is of one task's journal: give its id, not --all");
+        if (options.dryRun && !all) command.error("--dry-run goes with --all");
         if (id !== undefined) checkTaskId(id);
         await using wired = await wire(config(), logger(json));
         const deps = { ...wired, lanesOf: await lanesKnown(agentsFolder()), actor: commandActor() };
-        const ids = id === undefined ? await idsOf(deps, options) : [id];
         const how = { fromScratch, ...(from !== undefined && { from }) };
-        const done = await redriveAll(deps, ids, how, id !== undefined, json);
-        if (json) sayJson(done);
-        else say(`redriven ${done.redriven.length} of ${ids.length}`);
-        if (done.refused.length > 0) process.exitCode = 1;
+        if (id !== undefined) {
+          await redrive(deps, id, how);
+          if (json) sayJson({ redriven: [id], refused: [] });
+          else say("redriven 1 of 1");
+          return;
+        }
+        // All of them first: each that is redriven leaves the list that is being paged through.
+        const tasks: Task[] = [];
+        for await (const task of matching(wired, { ...options, state: "failed" })) tasks.push(task);
+        if (options.dryRun) {
+          if (json) sayJson(previewOf(tasks));
+          else sayPreview(tasks, "without --dry-run they are redriven");
+          return;
+        }
+        // The oldest comes first.
+        const ids = tasks.map((task) => task.id).reverse();
+        const { done: redriven, refused } = await onEach(ids, (one) => redrive(deps, one, how), json);
+        if (json) sayJson({ redriven, refused });
+        else say(`redriven ${redriven.length} of ${ids.length}`);
+        if (refused.length > 0) process.exitCode = 1;
       },
     );
 }
@@ -148,45 +165,4 @@ function letterLines(task: Failed): string[] {
     ]),
     ...(raw ? rawLines(raw) : []),
   ];
-}
-
-async function redriveAll(deps: Wired, ids: readonly string[], how: Redrive, isOne: boolean, json: boolean) {
-  const redriven: string[] = [];
-  const refused: { id: string; reason: string }[] = [];
-  for (const id of ids) {
-    try {
-      await redrive(deps, id, how);
-      redriven.push(id);
-    } catch (error) {
-      // Of many, one that somebody else has redriven meanwhile, or that can't be, does not stop the others.
-      if (isOne || !isPawlError(error) || error.disposition === "retry") throw error;
-      refused.push({ id, reason: messageOf(error) });
-      if (!json) say(`  ${id}: ${messageOf(error)}`);
-    }
-    if (process.stderr.isTTY) process.stderr.write(`\r${redriven.length + refused.length} of ${ids.length} `);
-  }
-  return { redriven, refused };
-}
-
-/** All of them first: each that is redriven leaves the list that is being paged through. The oldest comes first. */
-async function idsOf(deps: Wired, which: Which): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const { id } of failed(deps, which)) ids.push(id);
-  return ids.reverse();
-}
-
-async function* failed(deps: Wired, { agent, code }: Which): AsyncGenerator<Failed> {
-  if (agent !== undefined)
-    await checkAgents(
-      [agent],
-      agentsFolder(),
-      async () => (await deps.store.list({ agent }, 1)).tasks.length > 0,
-    );
-  for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
-    const page = await deps.store.list({ state: "failed", ...(agent && { agent }) }, PAGE, cursor);
-    warnOf(deps.log, page.unreadable);
-    for (const task of page.tasks)
-      if (task.state === "failed" && (code ?? task.error.code) === task.error.code) yield task;
-    cursor = page.cursor;
-  }
 }

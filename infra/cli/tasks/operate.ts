@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
-import { accept, cancel, type Resolution, resolve, signal } from "../../../shared/audit/operations.ts";
+import { accept, type Resolution, resolve, signal } from "../../../shared/audit/operations.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
@@ -10,6 +10,7 @@ import { type Json, parseJson } from "../../../shared/values/json.ts";
 import { agentsFolder, lanesKnown } from "../../agents.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
+import { addCancel } from "./cancel.ts";
 
 interface Options {
   readonly json?: boolean;
@@ -55,13 +56,7 @@ export function addOperate(program: Command, config: () => Config): void {
       });
   }
 
-  program
-    .command("cancel")
-    .description("cancel a task: at once, or, while it runs, within a heartbeat")
-    .argument("<id>", "the task's id")
-    .option("--json", "answer in JSON")
-    .addHelpText("after", "\nExample:\n  pawl cancel order-7")
-    .action((id: string, options: Options) => act(id, options, (deps) => cancel(deps, id)));
+  addCancel(program, config, act);
 
   program
     .command("accept")

@@ -4,6 +4,7 @@ import { wire } from "../../../functions/wiring/wire.node.ts";
 import { type AgentQueues, agentQueues } from "../../../shared/dispatch/queues.ts";
 import { isPawlError, messageOf } from "../../../shared/errors/errors.ts";
 import { readCounts } from "../../../shared/meter/meter.ts";
+import { spentOf } from "../../../shared/meter/spent.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
@@ -22,7 +23,9 @@ interface Options {
 export function addTop(program: Command, config: () => Config): void {
   program
     .command("top")
-    .description("watch what is going on: queues, tasks that run, wait, are in doubt or failed last, counts")
+    .description(
+      "watch what is going on: queues, tasks that run, wait, are in doubt or failed last, dollars, counts",
+    )
     .option("--every <duration>", "time between refreshes; each reads the store", "2s")
     .option("--once", "print once, then end; the default where the output is not a terminal")
     .option("--json", "one JSON object for each picture; times are milliseconds")
@@ -65,6 +68,8 @@ interface Seen {
   readonly agent: string;
   /** How long it has been so. */
   readonly for: number;
+  /** What its model turns cost so far, in dollars. One that runs has said so with its last word, or its takeover. */
+  readonly usd: number;
   readonly detail: string;
 }
 
@@ -73,6 +78,8 @@ interface Picture {
   readonly agents: readonly AgentQueues[];
   /** The last changed first; `more`: there are others. */
   readonly tasks: Readonly<Record<Watched, { readonly newest: readonly Seen[]; readonly more: boolean }>>;
+  /** Dollars that model turns of today cost, in UTC, by agent: what its runners have counted so far. */
+  readonly spentToday: Readonly<Record<string, number>>;
   /** All that was ever counted. */
   readonly counts: Readonly<Record<string, number>>;
 }
@@ -86,24 +93,39 @@ async function look(deps: Deps, known: readonly KnownAgent[]): Promise<Picture> 
   const [agents, counted, running, waiting, in_doubt, failed] = await Promise.all([
     agentQueues(deps, known),
     readCounts(deps.store),
-    listed("running"),
+    listed("running").then((page) => withJournals(deps, page)),
     listed("waiting"),
     listed("in_doubt"),
     listed("failed"),
   ]);
   const counts: Record<string, number> = {};
   for (const [series, count] of Object.entries(counted)) {
-    const name = /^pawl_(\w+)_total/.exec(series)?.[1] ?? series;
+    const name = /^pawl_(\w+)_total/.exec(series)?.[1];
+    // What is kept beside the counters: the dollars of days.
+    if (name === undefined) continue;
     counts[name] = (counts[name] ?? 0) + count;
   }
-  return { at, agents, tasks: { running, waiting, in_doubt, failed }, counts };
+  const spentToday = Object.fromEntries(spentOf(counted, at).agents);
+  return { at, agents, tasks: { running, waiting, in_doubt, failed }, spentToday, counts };
+}
+
+/** What runs has paid more than its document says: its journal's head has it. */
+async function withJournals(
+  { store }: Deps,
+  page: { newest: Seen[]; more: boolean },
+): Promise<{ newest: Seen[]; more: boolean }> {
+  const newest = page.newest.map(async (seen) => {
+    const head = (await store.getHead(seen.id).catch(() => undefined))?.head;
+    return { ...seen, usd: Math.max(seen.usd, head?.spent.usd ?? 0) };
+  });
+  return { ...page, newest: await Promise.all(newest) };
 }
 
 function seen(task: Task, now: number): Seen {
-  const { id, agent, updatedAt } = task;
+  const { id, agent, updatedAt, spent } = task;
   const taken = task.history.findLast(({ event }) => ["claim", "takeover", "adopt"].includes(event));
   const since = task.state === "running" ? (taken?.at ?? updatedAt) : updatedAt;
-  return { id, agent, for: Math.max(0, now - since), detail: detail(task) };
+  return { id, agent, for: Math.max(0, now - since), usd: spent.usd, detail: detail(task) };
 }
 
 function detail(task: Task): string {
@@ -140,18 +162,25 @@ function screen(lines: readonly string[]): string {
   return `\u001b[2J\u001b[H${fitting.join("\n")}\n`;
 }
 
-function pictureLines({ agents, tasks, counts }: Picture): string[] {
+function pictureLines({ agents, tasks, spentToday, counts }: Picture): string[] {
   const counted = Object.entries(counts).filter(([, count]) => count > 0);
   const number = (name: string, count: number) => (name.endsWith("usd") ? dollars(count) : Math.round(count));
   return [
     ...queueLines(agents),
     ...Object.entries(tasks).flatMap(([state, { newest, more }]) => {
-      const rows = newest.map((one) => [one.id, one.agent, sayDuration(one.for), one.detail]);
-      const table = columns(["", "", "", ""], rows).slice(1);
+      const rows = newest.map((one) => {
+        return [one.id, one.agent, sayDuration(one.for), one.usd > 0 ? dollars(one.usd) : "-", one.detail];
+      });
+      const table = columns(["", "", "", "", ""], rows).slice(1);
       const heading = `${state.replace("_", " ")}: ${newest.length}${more ? " or more" : ""}`;
       return ["", heading, ...table.map((line) => `  ${line}`)];
     }),
     "",
+    `spent today (UTC): ${
+      Object.entries(spentToday)
+        .map(([agent, usd]) => `${agent} ${dollars(usd)}`)
+        .join(", ") || "nothing"
+    }`,
     `counted: ${counted.map(([name, count]) => `${name} ${number(name, count)}`).join(", ") || "nothing yet"}`,
   ];
 }
