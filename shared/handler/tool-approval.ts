@@ -1,4 +1,5 @@
 import type { Tool } from "../agent.ts";
+import { askedOf } from "../journal/asked.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { byteLength, canonicalJson, isJsonObject, type Json, sha256 } from "../values/json.ts";
 import type { Scene } from "./scene.ts";
@@ -15,6 +16,8 @@ export interface Wish {
   readonly whole: string;
   /** What the model said before it asked. */
   readonly why: string;
+  /** Whether the journal keeps what is asked, for people to look at. */
+  readonly keeps: boolean;
   /** Keys of the calls that were in the journal when this execution began. */
   readonly begun: ReadonlySet<string>;
 }
@@ -30,7 +33,7 @@ const WHY_SHOWN = 400;
  * answered, whatever `approve` says by then, and once the call itself has begun it is not asked any more.
  */
 export async function refused(scene: Scene, ask: Ask, wish: Wish): Promise<string | undefined> {
-  const { tool, input, callName, begun } = wish;
+  const { tool, input, callName, begun, keeps } = wish;
   const { approve, approvalTimeout: timeout } = tool;
   const name = questionName(wish);
   const isBegun = begun.has(`${callName}#1`);
@@ -39,11 +42,13 @@ export async function refused(scene: Scene, ask: Ask, wish: Wish): Promise<strin
   const asks = typeof approve === "function" ? () => approve(input) : () => approve;
   if (!isAsked && !(await scene.within(asks))) return undefined;
   const { redact = (text) => text } = scene.deps;
+  const summary = redact(summaryOf(wish));
   const [answer] = await ask({
     name,
     signal: approvalSignal(name),
-    summary: redact(summaryOf(wish)),
+    summary,
     isPart: true,
+    ...askedOf(summary, keeps),
     ...(timeout !== undefined && { timeout }),
   });
   if ("timedOut" in answer) return `Nobody approved this call within ${timeout}. It was not made.`;

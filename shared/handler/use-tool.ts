@@ -54,7 +54,7 @@ export async function useTool(
   // By the id that the stored turn has for it: the same on every run, whatever runs beside it.
   const whole = `${name}/${tool.name}/${String(use.id)}`.replaceAll("#", "-");
   const callName = whole.slice(0, 128);
-  const wish = { tool, given: use.input ?? null, input: input.value, callName, whole, why, begun };
+  const wish = { tool, given: use.input ?? null, input: input.value, callName, whole, why, keeps, begun };
   const refusal = await refused(scene, ask, wish);
   if (refusal !== undefined) return reply(refusal, true);
   const { verify, honoursKey } = tool;

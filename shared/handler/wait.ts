@@ -1,5 +1,6 @@
 import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
+import type { Asked } from "../journal/asked.ts";
 import type { Call } from "../journal/trail.ts";
 import { approvalSignal } from "../task/signals.ts";
 import { parseDuration } from "../values/duration.ts";
@@ -18,6 +19,8 @@ interface Wanted {
   readonly summary?: string;
   /** Of a conversation, which is the call in the handler's order. */
   readonly isPart?: boolean;
+  /** What the journal keeps of the question. */
+  readonly asked?: Asked;
 }
 
 /** What ends a wait, as the journal keeps it. */
@@ -38,13 +41,22 @@ export function answersOf({ task, journal, deps, through, park }: Scene): Ask {
       .flatMap((entry) => (entry.kind === "receipt" && entry.signal !== undefined ? [entry.signal] : [])),
   );
 
-  return async ({ name, signal: signalName, timeout, summary, isPart = false }) => {
+  return async ({ name, signal: signalName, timeout, summary, isPart = false, asked: kept }) => {
     const ms = timeout === undefined ? undefined : duration("timeout", timeout);
     const go = async ({ key, at, alone, known }: Call): Promise<[Answer, string]> => {
       if (known?.state === "done") return [(await journal.read(known.kept)) as unknown as Answer, key];
       const until = known ? known.until : ms && clock.now() + ms;
       const deadline = until !== undefined && { until };
-      if (!known) await journal.append({ kind: "intent", of: "wait", key, at, alone, ...deadline });
+      if (!known)
+        await journal.append({
+          kind: "intent",
+          of: "wait",
+          key,
+          at,
+          alone,
+          ...deadline,
+          ...(kept && { asked: kept }),
+        });
       const index = task.signals.findIndex((one, i) => one.name === signalName && !consumed.has(i));
       if (index >= 0) {
         consumed.add(index);

@@ -55,6 +55,11 @@ test("it waits for a person, who sees the tool, its arguments and why; approved 
   const run = await runAgent(agent, {}, { model, approvals: { send: true } });
   expect([run.result, runs]).toEqual(["done", ["Ada"]]);
   expect(told(run)).toMatchObject({ content: "sent to Ada" });
+  // What was asked is in the journal too, when nobody waits for it any more.
+  expect(run.journal[2]).toMatchObject({ asked: { text: waiting.summary } });
+  expect(waiting.summary).toBe(
+    'May the model use send?\nWith: {"to":"Ada"}\nThe model says:\n> She waits for it.',
+  );
   const [question] = [(asked as string).slice("approval:".length)];
   expect(kinds(run)).toEqual([
     "intent turn ask/turn 1#1",

@@ -26,7 +26,8 @@ test("two calls of tools that ask first: one is approved on the dashboard, the o
     run: ({ to }) => void sent.push(to),
   });
   const evil = "<script>alert(1)</script>";
-  const model = scripted([asks(["send", { to: "Ada" }], ["send", { to: evil }]), "done"]);
+  const done = { content: [{ type: "text", text: "done" }], usage: { cache_read_input_tokens: 1_200 } };
+  const model = scripted([asks(["send", { to: "Ada" }], ["send", { to: evil }]), done]);
   Object.assign(s.deps, { model });
   const agent = agentOf(({ llm }) => llm("ask", { model: "claude-sonnet-5-5", prompt: "?", tools: [send] }), {
     attempts: 1,
@@ -79,4 +80,9 @@ test("two calls of tools that ask first: one is approved on the dashboard, the o
       ],
     },
   ]);
+  // The timeline keeps what was asked, and says what the API had cached.
+  const over = (await boss.get("/ui/tasks/t")).text;
+  expect(over).toContain("May the model use send?");
+  expect(over).toContain("(1,200 cached)");
+  expect(over).not.toContain(evil);
 });

@@ -91,7 +91,8 @@ function callRow(call: Call, when: Html): Html {
   const took = at !== undefined && endedAt !== undefined && sayDuration(endedAt - at);
   const facts = [
     took && `took ${took}`,
-    cost && `${number(cost.inputTokens)} + ${number(cost.outputTokens)} tokens, ${dollars(cost.usd)}`,
+    cost &&
+      `${number(cost.inputTokens)}${cachedOf(kept)} + ${number(cost.outputTokens)} tokens, ${dollars(cost.usd)}`,
     state === "open" && reserved && `${dollars(reserved.usd)} at most`,
     why !== undefined && line(why, 300),
   ].filter((fact) => typeof fact === "string");
@@ -116,6 +117,13 @@ function keptOf(n: number, key: string, { value, parts }: NonNullable<Call["kept
     return html`<p class="note">A large value, kept in ${parts.length} parts beside the journal.</p>`;
   if (value === undefined || value === null) return "";
   return html`<details id="v-${n}"><summary>What it returned</summary>${block(spoken(value) ?? value, `Value of ${line(key)}`, VALUE_SHOWN)}</details>`;
+}
+
+/** How much of what a turn read came from the API's cache. */
+function cachedOf(kept: Call["kept"]): string {
+  const usage = isJsonObject(kept?.value) ? kept.value.usage : undefined;
+  const cached = isJsonObject(usage) ? Number(usage.cache_read_input_tokens ?? 0) : 0;
+  return cached > 0 ? ` (${number(cached)} cached)` : "";
 }
 
 /** The text of a model turn; undefined for other values. */
