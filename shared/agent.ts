@@ -10,6 +10,7 @@ import { parseDuration } from "./values/duration.ts";
 import type { Json, JsonObject } from "./values/json.ts";
 
 export { Fatal, Retry, ToolError } from "./errors/errors.ts";
+export { type McpDefinition, type McpServer, mcp } from "./mcp/mcp.ts";
 export { publicFetch } from "./public-fetch.ts";
 export { ToolContent, type ToolDefinition, tool, toolContent } from "./tool.ts";
 export type { Cost, Json, JsonObject, LlmAnswer, LlmRequest, Tool };

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Cost } from "./journal/cost.ts";
+import type { McpServer } from "./mcp/mcp.ts";
 import type { Tool } from "./tool.ts";
 import type { Json, JsonObject } from "./values/json.ts";
 
@@ -14,10 +15,10 @@ export interface LlmRequest<Schema extends StandardSchemaV1 = StandardSchemaV1<u
   /** The system prompt: a text, or blocks as the Messages API has them. */
   readonly system?: string | readonly JsonObject[];
   /**
-   * What the model may ask for. Those made by `tool({…})` run, and what they return goes back to it; others are tools on the
+   * What the model may ask for. Those made by `tool({…})`, and those of `mcp({…})`, run, and what they return goes back to it; others are tools on the
    * API's own side, as it has them: `{ type: "web_search_20260318", name: "web_search", max_uses: 3 }`.
    */
-  readonly tools?: readonly (Tool | JsonObject)[];
+  readonly tools?: readonly (Tool | McpServer | JsonObject)[];
   /** true: what is read again each turn (tools, system, the conversation so far) is cached by the API for five minutes. */
   readonly cache?: boolean;
   /**

@@ -100,6 +100,24 @@ export const authorErrors = {
     remedy:
       "Raise the agent's `version` and keep the old calls for tasks of older versions (docs/author.md). In parallel, give each call a name of its own.",
   },
+  mcp_invalid: {
+    disposition: "fail",
+    status: 500,
+    exitCode: 1,
+    meaning:
+      "An MCP server refused a session or its list of tools, has not the tools that the agent names, or describes them wrongly.",
+    remedy:
+      "Read what the message says it has. Correct `url`, `headers` or `tools` of `mcp({…})`, or the server.",
+  },
+  mcp_unavailable: {
+    disposition: "retry",
+    status: 503,
+    exitCode: 1,
+    meaning:
+      "An MCP server was away, slow, or cut its answer off. A call that was under way may have been done.",
+    remedy:
+      "The task is tried again. An effect waits for a person's word in between, unless the server honours keys and the agent says so (`honoursKey`).",
+  },
   model_context: {
     disposition: "fail",
     status: 500,

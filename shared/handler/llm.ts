@@ -6,6 +6,7 @@ import { known } from "../journal/entries.ts";
 import { costOf } from "../journal/usage.ts";
 import type { Turn } from "../ports/model.ts";
 import type { Json } from "../values/json.ts";
+import { isServer, withServers } from "./mcp-tools.ts";
 import { turnsOf } from "./model-turn.ts";
 import { wantedOf } from "./output.ts";
 import type { Scene } from "./scene.ts";
@@ -34,11 +35,14 @@ export function llmOf(scene: Scene, ask: Ask): Verbs["llm"] {
     const ordinal = (asked.get(given) ?? 0) + 1;
     asked.set(given, ordinal);
     const name = ordinal === 1 ? given : `${given} (${ordinal})`;
-    const { tools = [], maxTurns = DEFAULT_MAX_TURNS, onMaxTokens = "fail" } = request ?? {};
+    const { maxTurns = DEFAULT_MAX_TURNS, onMaxTokens = "fail" } = request ?? {};
     const messages: Json[] = firstMessages(name, request);
     const wanted = wantedOf(name, request);
     const keeps = keepsAny && request.keepPrompts !== false;
-    const own = tools.filter(isOwn);
+    const offered = request.tools ?? [];
+    // Where there is no list to ask for, the first turn is the very next thing.
+    const tools = offered.some(isServer) ? await withServers(scene, name, offered) : offered;
+    const own = tools.filter((tool) => isOwn(tool));
     let container: string | undefined;
     let misses = 0;
     let heard = 0;
@@ -48,7 +52,7 @@ export function llmOf(scene: Scene, ask: Ask): Verbs["llm"] {
       const first = turns === 0 ? ordinal : undefined;
       const news = messages.slice(heard);
       const asked = () => askedOf(redact(promptText(turns === 0 ? request.system : undefined, news)), keeps);
-      const body = turnRequest(name, request, messages, wanted, container);
+      const body = turnRequest(name, { ...request, tools }, messages, wanted, container);
       const { turn: answer, key } = await turn(`${name}/turn ${turns + 1}`, body, first, asked);
       const failed = (code: Failed, message: string) => {
         const error = new PawlError(code, `${name}: ${message}`);

@@ -6,6 +6,8 @@ import { isJsonObject, type Json, type JsonObject } from "../values/json.ts";
 import { closed, type Wanted } from "./output.ts";
 import { wrongCall } from "./scene.ts";
 
+type Given = NonNullable<LlmRequest["tools"]>[number];
+
 const DEFAULT_MAX_TOKENS = 8_192;
 
 /** What a handler asks, whatever it wants the answer to be. */
@@ -62,13 +64,13 @@ function toolsOf(name: string, { tools = [], parameters }: Request): JsonObject[
 }
 
 /** What runs here; the others are on the API's own side. */
-export function isOwn(tool: Tool | JsonObject): tool is Tool {
-  return typeof tool?.run === "function";
+export function isOwn(tool: Given): tool is Tool {
+  return isJsonObject(tool) && "run" in tool && typeof tool.run === "function";
 }
 
-function toolParam(name: string, tool: Tool | JsonObject): JsonObject {
+function toolParam(name: string, tool: Given): JsonObject {
   if (!isOwn(tool)) {
-    if (typeof tool?.type === "string" && tool.type !== "custom") return tool;
+    if ("type" in tool && typeof tool.type === "string" && tool.type !== "custom") return tool;
     throw wrongCall("llm", name, "tools made by tool({…}), or of the API's own side, with a type");
   }
   const { type, description, inputSchema, strict, parameters } = tool;

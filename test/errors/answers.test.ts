@@ -25,12 +25,12 @@ const ANSWERS: Record<string, string[]> = {
     budget_unbounded bundle_too_large call_invalid child_failed crash_loop deliveries_exhausted deploy_failed deploy_incomplete
     document_altered document_missing document_refused document_too_large document_unreadable effect_in_doubt
     envelope_invalid envelope_version execution_over fatal journal_altered journal_full journal_mismatch lease_lost
-    model_context model_invalid model_output model_refusal model_stop model_truncated model_turns period_expired price_unknown queue_drift
+    mcp_invalid model_context model_invalid model_output model_refusal model_stop model_truncated model_turns period_expired price_unknown queue_drift
     replay_differs result_invalid result_too_large seal_key_unknown step_too_large store_refused stores_differ
     unexpected`),
   "500, 2": ["agent_invalid", "secret_missing", "setting_invalid", "usage"],
   "503, 1":
-    words(`bus_refused bus_unavailable handler_failed model_unavailable queue_full queue_gone queue_missing
+    words(`bus_refused bus_unavailable handler_failed mcp_unavailable model_unavailable queue_full queue_gone queue_missing
     server_too_old store_full store_unavailable task_timeout unhealthy`),
 };
 

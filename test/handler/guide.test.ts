@@ -1,4 +1,6 @@
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { loadAgent } from "../../infra/agents.ts";
 import { asks, runAgent } from "../../shared/testing.ts";
 import { tempAgents, writeAuthorsCode } from "../support/temp-agents.ts";
@@ -42,4 +44,25 @@ test("the guide's tool that asks first", async () => {
   expect([answered.result, paid.length]).toEqual([{ letter: "Dear customer" }, 2]);
   const late = await runAgent(refunds, input, { model: model(80) });
   expect([late.state, late.elapsed, paid.length]).toEqual(["completed", 2 * 86_400_000, 2]);
+});
+
+test("the guide's MCP server", async () => {
+  const clerk = await loadAgent("clerk", folder);
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: "crm", version: "1" });
+    const inputSchema = z.object({ customer: z.string() });
+    server.registerTool("find_customer", { inputSchema, annotations: { readOnlyHint: true } }, () => ({
+      content: [],
+    }));
+    server.registerTool("create_order", { inputSchema }, () => ({
+      content: [{ type: "text", text: "order 7" }],
+    }));
+    return server;
+  });
+  vi.stubGlobal("fetch", (url: string, init: RequestInit) => handler.fetch(new Request(url, init)));
+  const model = [asks(["crm_create_order", { customer: "Ada" }]), "Done."];
+  const approvals = { crm_create_order: true };
+  const run = await runAgent(clerk, { wish: "One lamp" }, { model, approvals });
+  expect(run).toMatchObject({ state: "completed", result: { said: "Done." } });
+  expect(JSON.stringify(run.requests[1]?.messages)).toContain("order 7");
 });
