@@ -8,6 +8,10 @@ export interface Examined {
   readonly unseen: readonly string[];
 }
 
+/** Without the links that docs have. */
+export const plain = (text: string) =>
+  text.replaceAll(/ ?\(\[[^\]]+\]\([^)]+\)\)/g, "").replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "docs/$1");
+
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 /** For people: each finding with what is, what that leads to, and what to set. */
@@ -18,7 +22,7 @@ export function saidLines(
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const lines = findings.flatMap(({ rule, severity, subject, is, set, refused }) => [
     `${severity === "error" ? "ERROR  " : "warning"}  ${subject}: ${is}`,
-    `           ${rule}${refused ? ` (nats-server: ${refused})` : ""}: ${rules[rule]?.prevents ?? ""}`,
+    `           ${rule}${refused ? ` (nats-server: ${refused})` : ""}: ${plain(rules[rule]?.prevents ?? "")}`,
     `           set  ${set}`,
   ]);
   const verdict =
@@ -31,7 +35,7 @@ export function saidLines(
 export const ruleLines = (rules: Readonly<Record<string, RuleText>>): string[] =>
   Object.entries(rules).flatMap(([id, { severity, checks, prevents, mend }]) => [
     `${id}  (${severity})`,
-    `  looks at  ${checks}`,
-    `  prevents  ${prevents}`,
-    `  mend      ${mend}`,
+    `  looks at  ${plain(checks)}`,
+    `  prevents  ${plain(prevents)}`,
+    `  mend      ${plain(mend)}`,
   ]);

@@ -1,5 +1,6 @@
 import type { Source } from "./read.ts";
 import type { Finding, RuleText } from "./rule.ts";
+import { plain } from "./said.ts";
 
 /** SARIF 2.1.0, as code scanning takes it. Findings stand in the file and line that says the field, where there is one. */
 export function sarif(
@@ -20,9 +21,9 @@ export function sarif(
             version,
             rules: Object.entries(rules).map(([id, { checks, prevents, severity, mend }]) => ({
               id,
-              shortDescription: { text: checks },
-              fullDescription: { text: prevents },
-              help: { text: mend },
+              shortDescription: { text: plain(checks) },
+              fullDescription: { text: plain(prevents) },
+              help: { text: plain(mend) },
               defaultConfiguration: { level: severity },
             })),
           },

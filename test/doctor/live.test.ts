@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { examineLive } from "../../infra/doctor/examine.ts";
+import { whyUnreached } from "../../infra/doctor/live/around.ts";
 import { gather } from "../../infra/doctor/live/gather.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
@@ -27,6 +28,8 @@ beforeAll(async () => {
     `import { defineAgent } from "${SHARED}/agent.ts";\nexport default defineAgent({ ${rest} run: () => 1 });\n`;
   mkdirSync(agents, { recursive: true });
   writeFileSync(join(agents, "ticket.ts"), agent(`secrets: ["JIRA_TOKEN"], limits: { lanes: 2 },`));
+  const every = '{ name: "every", cron: "* * * * *", timezone: "UTC", input: {} }';
+  writeFileSync(join(agents, "tock.ts"), agent(`schedules: [${every}],`));
   nats = await testNats({ config: USERS });
 });
 afterAll(() => nats.stop());
@@ -41,10 +44,12 @@ async function deployed() {
   const w = world(nats, "nats-kv");
   const deps = await wired(w.config);
   for (const lane of [0, 1]) await deps.bus.ensure(queueOf(deps, { agent: "ticket", lane }));
+  await deps.bus.ensure(queueOf(deps, { agent: "tock", lane: 0 }));
+  const isTicked = await deps.store.putRecord("cron", JSON.stringify({ "tock/every": Date.now() }));
   await submit(deps, { agent: "ticket", lanes: 2, id: "t", input: {} });
   const jsm = await jetstreamManager(deps.nc);
   const stream = streamName(queueOf(deps, { agent: "ticket", lane: 0 }));
-  return { w, deps, jsm, stream, [Symbol.asyncDispose]: () => deps[Symbol.asyncDispose]() };
+  return { w, deps, jsm, stream, isTicked, [Symbol.asyncDispose]: () => deps[Symbol.asyncDispose]() };
 }
 
 test("Pawl's own stack has nothing wrong with it, and is not changed by a look", async () => {
@@ -64,6 +69,7 @@ test("Pawl's own stack has nothing wrong with it, and is not changed by a look",
     expect.stringMatching(/^nats-server 2\./),
     d.stream,
     d.stream.replace("_0_", "_1_"),
+    d.stream.replace("_ticket_", "_tock_"),
     `KV_${bucketName(d.deps.settings)}`,
   ]);
   expect(await streams()).toBe(before);
@@ -78,7 +84,7 @@ test("where nothing was deployed yet there is nothing to find, and nothing is ma
   const { findings, unseen } = await look(w);
   expect(findings).toEqual([]);
   expect(unseen).toEqual([
-    expect.stringMatching(/_ticket_0_g1, .*_ticket_1_g1: not there yet$/),
+    expect.stringMatching(/_ticket_0_g1, .*_ticket_1_g1, .*_tock_0_g1: not there yet$/),
     expect.stringMatching(/^KV_.*-tasks: not there yet$/),
   ]);
   await using deps = await wired(world(nats, "nats-kv").config);
@@ -104,12 +110,17 @@ test("what somebody changed, left, or never started is named", async () => {
   const task = { ...stored?.task, dueAt: Date.now() - 200_000 } as never;
   await deps.store.replace(task, stored?.revision as string);
 
+  if (d.isTicked.kind !== "written") throw new Error("nobody else writes ticks");
+  const ticks = JSON.stringify({ "tock/every": Date.now() - 600_000 });
+  await deps.store.putRecord("cron", ticks, d.isTicked.revision);
+
   const seen = await look(d.w, { JIRA_TOKEN: "" });
   expect(rulesOf(seen)).toEqual([
     "error advisories-uncaptured",
     "error queue-unsafe",
     "error consumer-gone",
     "error bucket-unsafe",
+    "error dispatch-silent",
     "error dispatch-silent",
     "warning queue-differs",
     "warning lane-left",
@@ -122,7 +133,10 @@ test("what somebody changed, left, or never started is named", async () => {
   });
   expect(of("bucket-unsafe")).toMatchObject({ is: expect.stringMatching(/^max_age of KV_.*-tasks is 1h$/) });
   expect(of("dispatch-silent")?.is).toMatch(
-    /^task late of ticket is due for 3 min 2\d s, and nobody has dispatched it$/,
+    /^task late of ticket is due for \d+ min.*, and nobody has dispatched it$/,
+  );
+  expect(seen.findings.filter(({ rule }) => rule === "dispatch-silent")[1]?.is).toMatch(
+    /^schedule every of tock is due for /,
   );
   expect(of("secret-missing")?.is).toBe("ticket declares JIRA_TOKEN, not set here");
 });
@@ -132,18 +146,27 @@ test("who keeps agents apart is told of an identity that may do all, and of a bu
   const seen = await look(d.w, { PAWL_ISOLATION: "documents" });
   expect(rulesOf(seen)).toEqual(["error permissions-too-wide"]);
   const bucket = `KV_${agentBucket(d.deps.settings, "ticket")}`;
-  expect(seen.unseen).toEqual([`${bucket}: not there yet`]);
+  expect(seen.unseen).toEqual([`${bucket}, ${bucket.replace("ticket", "tock")}: not there yet`]);
   await expect(d.jsm.streams.info(bucket)).rejects.toThrow(/not found/);
 });
 
 test("a right that is missing is named, and the rest is looked at", async () => {
   await using d = await deployed();
   const seen = await look(d.w, { NATS_USER: "blind", NATS_PASSWORD: "blind" });
-  expect(rulesOf(seen)).toEqual(["error permission-missing", "error permission-missing"]);
+  expect(rulesOf(seen)).toEqual([
+    "error permission-missing",
+    "error permission-missing",
+    "error permission-missing",
+  ]);
   expect(seen.findings[0]?.is).toMatch(
     new RegExp(`^looking at ${d.stream}: .*NATS refused it: .*\\$JS\\.API\\.CONSUMER\\.INFO\\.${d.stream}`),
   );
   expect(seen.examined).toContain(`KV_${bucketName(d.deps.settings)}`);
+});
+
+test("a WebSocket that opens is reached; another address says why not", async () => {
+  expect(await whyUnreached(nats.wsUrl)).toBeUndefined();
+  expect(await whyUnreached(nats.monitorUrl.replace("http", "ws"))).toMatch(/\w/);
 });
 
 test("settings that contradict each other are told, all of them, before any server is asked", async () => {

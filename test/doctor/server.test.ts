@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { byName } from "../../infra/doctor/by-name.ts";
 import { examine } from "../../infra/doctor/examine.ts";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { streamName } from "../../shared/task/names.ts";
-import { CLI, ofThisRun } from "../support/servers/runners.ts";
+import { ofThisRun } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { configurations } from "./configs.ts";
 import { disagreements } from "./verdict.ts";
@@ -25,8 +25,11 @@ const published = (name: string) => join(import.meta.dirname, "published", `${na
 function doctor(args: readonly string[], input = ""): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
     const env = { PATH: process.env.PATH, ...ofThisRun() };
-    const child = execFile(process.execPath, [CLI, "doctor", ...args], { env }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code) : 0, out, err }),
+    const child = execFile(
+      process.execPath,
+      [inject("programs").pawl, "doctor", ...args],
+      { env },
+      (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }),
     );
     child.stdin?.end(input);
   });
@@ -127,6 +130,13 @@ describe("the command", () => {
     const { artifactLocation, region } = first.locations[0].physicalLocation;
     expect(artifactLocation.uri).toContain("published/fleet.json");
     expect(region.startLine).toBe(17);
+  });
+
+  test("lists its rules, without the docs' links", async () => {
+    const { code, out } = await doctor(["--rules"]);
+    expect(code).toBe(0);
+    expect(out).toContain("\nqueue-unsafe  (error)\n  looks at  every field of a queue's stream");
+    expect(out).not.toMatch(/\]\(/);
   });
 
   test("ends with 0 for a warning, and with --strict with 1; with 2 when it was used wrongly", async () => {

@@ -50,7 +50,7 @@ export async function unreached({ nats }: Config, unseen: string[]): Promise<Liv
 }
 
 /** Undefined where a WebSocket opens: who may come in is NATS's affair. */
-function whyUnreached(url: string, timeout = 5_000): Promise<string | undefined> {
+export function whyUnreached(url: string, timeout = 5_000): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url);
     const timer = setTimeout(() => done(`no answer within ${timeout} ms`), timeout);
