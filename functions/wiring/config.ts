@@ -71,7 +71,7 @@ export function configOf(reading: Reading): Config {
   throw new PawlError("setting_invalid", wrong.join("\n"));
 }
 
-function identityOf({ NATS_CREDS, NATS_USER, NATS_PASSWORD }: Given): Omit<Config["nats"], "url"> {
+export function identityOf({ NATS_CREDS, NATS_USER, NATS_PASSWORD }: Given): Omit<Config["nats"], "url"> {
   if (NATS_USER && NATS_PASSWORD) return { user: NATS_USER, password: NATS_PASSWORD };
   if (!NATS_CREDS) return {};
   return /BEGIN NATS USER JWT/.test(NATS_CREDS) ? { creds: NATS_CREDS } : { credsFile: NATS_CREDS };

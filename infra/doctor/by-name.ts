@@ -1,11 +1,12 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { identityOf } from "../../functions/wiring/config.ts";
 import { connectNats } from "../../functions/wiring/wire.node.ts";
 import { apiCode, busError, GONE } from "../../shared/adapters/jetstream/nats-errors.ts";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { settingsFrom } from "../../shared/settings/settings.ts";
 import type { Env } from "../../shared/settings/variable.ts";
-import { readVariable } from "../../shared/settings/variables.ts";
+import { readVariable, readVariables } from "../../shared/settings/variables.ts";
 import type { Application } from "./application.ts";
 import { type Contract, GAVE_UP } from "./contract.ts";
 import type { Fields } from "./fields.ts";
@@ -54,15 +55,10 @@ async function connected(url: string, env: Env): Promise<NatsConnection> {
   } catch (error) {
     throw new PawlError("usage", messageOf(error).replaceAll("NATS_URL", "--nats"));
   }
-  const [creds, user, password] = (["NATS_CREDS", "NATS_USER", "NATS_PASSWORD"] as const).map((name) =>
-    readVariable(env, name),
-  );
-  const isContent = creds?.includes("BEGIN NATS USER JWT");
-  const identity = {
-    ...(creds && (isContent ? { creds } : { credsFile: creds })),
-    ...(user && password && { user, password }),
-  };
-  return connectNats({ nats: { url, ...identity }, settings: settingsFrom({}) });
+  return connectNats({
+    nats: { url, ...identityOf(readVariables(env).given) },
+    settings: settingsFrom({}),
+  });
 }
 
 async function streamOf(jsm: JetStreamManager, { url, stream }: Named): Promise<Fields> {
