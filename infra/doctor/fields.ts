@@ -122,7 +122,8 @@ const PIECE = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d|w)/g;
 /** "30s", "1h30m", "72h0m0s", or nanoseconds; undefined where it is no time. */
 export function nanosOf(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
-  if (typeof value !== "string" || value === "" || value.replace(PIECE, "") !== "") return undefined;
+  if (typeof value !== "string" || value === "" || value.length > 40) return undefined;
+  if (value.replace(PIECE, "") !== "") return undefined;
   const pieces = [...value.matchAll(PIECE)];
   return Math.round(
     pieces.reduce((sum, [, number, unit]) => sum + Number(number) * NANOS[unit as keyof typeof NANOS], 0),
@@ -172,7 +173,7 @@ export function configIn(part: "stream" | "consumer", given: Fields, unknown: Un
   const known = forms[part];
   return Object.fromEntries(
     Object.entries(given).flatMap(([field, value]) => {
-      const form = known[field];
+      const form = Object.hasOwn(known, field) ? known[field] : undefined;
       if (form === undefined) {
         const meant = nearest(field, Object.keys(known));
         unknown.push({ part, field, ...(meant && { meant }) });
@@ -187,7 +188,7 @@ export function configIn(part: "stream" | "consumer", given: Fields, unknown: Un
 export function applicationIn(given: Fields): Fields {
   return Object.fromEntries(
     Object.entries(given).map(([field, value]) => {
-      const known = applicationForms[field];
+      const known = Object.hasOwn(applicationForms, field) ? applicationForms[field] : undefined;
       if (!known) throw unknownIn("application", field, Object.keys(applicationForms));
       return [field, applied(field, known, value)];
     }),

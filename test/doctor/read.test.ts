@@ -132,6 +132,17 @@ describe("what can't be read says what, where, and what it should be", () => {
     expect(said).toThrow(expect.objectContaining({ code: "usage" }));
   });
 
+  test("a text that is no time, however long, at once", () => {
+    expect(nanosOf("1".repeat(1_000_000))).toBeUndefined();
+  });
+
+  test("names that every object has are none of JetStream's", () => {
+    const [contract] = read({ ...CONSUMER, constructor: 1 });
+    expect(contract?.unknown).toEqual([{ part: "consumer", field: "constructor" }]);
+    const said = () => read({ consumer: CONSUMER, application: { toString: 1 } });
+    expect(said).toThrow(/application has a field "toString" that it can't have/);
+  });
+
   test("a consumer whose stream is not known", () => {
     expect(() =>
       read({ name: "Q", retention: "limits" }, { name: "R", retention: "limits" }, CONSUMER),
