@@ -25,10 +25,12 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** A series as Prometheus writes it, without the value. */
 export function series(counter: string, labels: Labels): string {
-  const list = Object.entries(labels).map(([key, value]) => `${key}="${escaped(value)}"`);
-  return `pawl_${counter}${list.length > 0 ? `{${list.join(",")}}` : ""}`;
+  let list = "";
+  for (const key in labels) list += `${list && ","}${key}="${escaped(labels[key] as string)}"`;
+  return list === "" ? `pawl_${counter}` : `pawl_${counter}{${list}}`;
 }
 
 function escaped(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -130,9 +130,13 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
 
   const beats = async () => {
     let wait = beatEvery;
+    let isFirst = true;
     while (!stopped.signal.aborted && !lost.signal.aborted) {
       await clock.sleep(wait, stopped.signal);
       if (stopped.signal.aborted || lost.signal.aborted) return;
+      // No lease ends before its first beat is due, and most tasks are over by then.
+      if (isFirst) void watch();
+      isFirst = false;
       const begun = clock.monotonic();
       inFlight = beat().catch(() => false);
       // After a failed one, try again soon: the first moment that the store or the server is back counts.
@@ -160,7 +164,6 @@ export function takeLease(deps: Deps, delivery: Delivery, taskId: string): Lease
   };
 
   void beats();
-  void watch();
 
   return {
     lost: lost.signal,

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Sealer } from "../ports/sealer.ts";
 import { NO_KEY } from "../settings/servers.ts";
-import { base64url, isSameSeal, keyIdOf, sealOf } from "./seal.ts";
+import { isSameSeal, keyIdOf, sealOf } from "./seal.ts";
 
 /** The first key seals; all are accepted, and `none` is what has no key. */
 export function sealerOf(keys: readonly string[] = [NO_KEY]): Sealer {
@@ -21,8 +21,8 @@ interface Maker {
 
 function makerOf(key: string): Maker {
   if (key === NO_KEY)
-    return { id: "0", seal: (text) => sealOf("0", createHash("sha256").update(text).digest()) };
-  const mac = (text: string) => createHmac("sha256", key).update(text).digest();
-  const id = base64url(mac("which key")).slice(0, 6);
+    return { id: "0", seal: (text) => sealOf("0", createHash("sha256").update(text).digest("base64url")) };
+  const mac = (text: string) => createHmac("sha256", key).update(text).digest("base64url");
+  const id = mac("which key").slice(0, 6);
   return { id, seal: (text) => sealOf(id, mac(text)) };
 }

@@ -55,11 +55,13 @@ describe.each(stores)("$kind", ({ kind, here }) => {
       const words = hearWords(b.deps.nc, b.queue);
       const runs = counting(b.deps.store);
       const stop = new AbortController().signal;
-      expect(
-        await serve({ ...b.deps, store: runs.counted }, { name: AGENT, agent: echo, mode: "drain", stop }),
-      ).toEqual({
+      const sleep = vi.fn(b.deps.clock.sleep);
+      const deps = { ...b.deps, store: runs.counted, clock: { ...b.deps.clock, sleep } };
+      expect(await serve(deps, { name: AGENT, agent: echo, mode: "drain", stop })).toEqual({
         completed: tasks,
       });
+      // Timers of a task that is over at once: for its first heartbeat, and for its time limit. Queues may be looked at again.
+      expect(sleep.mock.calls.length).toBeLessThan(2.5 * tasks);
       expect(runs.counts).toEqual({ reads: 0, writes: 2 * tasks, queries: 4 });
       // By the requests that really left, where they can be counted: two per task, four looks for due tasks, three for expired ones,
       // and one whether the agent is paused.
