@@ -226,22 +226,18 @@ test("top: queues, tasks and counts, in one picture where nobody watches", async
   const running = s.serve("once");
   const follower = s.start("events", "slow", "--follow");
   await follower.says(/^journal/);
-  const usd = (dollars: number) => ({ turns: 1, inputTokens: 9, outputTokens: 9, usd: dollars });
-  const [over, head] = await Promise.all([s.deps.store.get("fail"), s.deps.store.getHead("slow")]);
-  if (over) await s.deps.store.replace({ ...over.task, spent: usd(1.5), stamp: "paid" }, over.revision);
-  if (head) await s.deps.store.putHead({ ...head.head, spent: usd(0.25) }, head.revision);
-  s.deps.meter.spent?.({ agent: "seen", owner: undefined }, 2);
+  const seen = await s.deps.store.getHead("slow");
+  if (seen)
+    await s.deps.store.putHead({ ...seen.head, spent: { ...seen.head.spent, usd: 0.25 } }, seen.revision);
   await s.deps.meter.flush();
   const { code, text } = await s.run("top");
-  expect(code).toBe(0);
-  expect(text).not.toContain("\u001b");
+  expect([code, text.includes("\u001b")]).toEqual([0, false]);
   for (const part of [
     /^seen {7}2 {8}0 {10}1 {12}0 {2}[\d.]+ m?s$/m,
     /^running: 1\n {2}slow {2}seen {2}[\d.]+ m?s {2}\$0.25 {2}\S+$/m,
     /^waiting: 1\n {2}approval {2}seen {2}[\d.]+ m?s {2}- {2}approval:publish: May I\?$/m,
     /^in doubt: 0$/m,
-    /^failed: 1\n {2}fail {2}seen {2}[\d.]+ m?s {2}\$1.50 {2}attempts_exhausted: .*broken$/m,
-    /^spent today \(UTC\): seen \$2\.00$/m,
+    /^failed: 1\n {2}fail {2}seen {2}[\d.]+ m?s {2}- {2}attempts_exhausted: .*broken$/m,
     /^counted: (.*, )?deliveries 2(,|$)/m,
   ])
     expect(text).toMatch(part);
@@ -254,10 +250,8 @@ test("top: queues, tasks and counts, in one picture where nobody watches", async
       in_doubt: { newest: [] },
       failed: { newest: [{ id: "fail" }] },
     },
-    spentToday: { seen: 2 },
     counts: { deliveries: 2 },
   });
-  expect(JSON.stringify(json.counts)).not.toContain("spent ");
   s.gate.resolve();
   await running;
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import type { Stored } from "../../shared/ports/store.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
@@ -121,25 +122,6 @@ test("resolve: one of three, and only what is in doubt", async () => {
   });
 });
 
-test("new: an agent and its test, once, under a name that is free", async () => {
-  await using s = await stage();
-  const made = await s.run("new", "fresh-one", "--json");
-  expect(JSON.parse(made.text)).toMatchObject({
-    agent: "fresh-one",
-    files: [expect.any(String), expect.any(String)],
-  });
-  expect(readFileSync(join(agents, "fresh-one.ts"), "utf8")).toContain(`from "${SHARED}/agent.ts"`);
-  expect(readFileSync(join(agents, "fresh-one.test.ts"), "utf8")).toContain(
-    'import agent from "./fresh-one.ts"',
-  );
-  for (const [name, why] of [
-    ["fresh-one", /already exists/],
-    ["dispatch", /one of Pawl's functions/],
-    ["No_Good", /name/],
-  ] as const)
-    expect(await s.run("new", name)).toMatchObject({ code: 2, text: expect.stringMatching(why) });
-});
-
 test("several at once: counted first, done with --yes, by agent, owner and label; in doubt stays in doubt", async () => {
   await using s = await stage();
   await s.ask("doubt", "effect", "in_doubt");
@@ -182,4 +164,32 @@ test("several at once: counted first, done with --yes, by agent, owner and label
   });
   const states = await Promise.all(["a1", "a2", "a3", "b1", "b2", "doubt"].map(s.state));
   expect(states).toEqual([...Array(4).fill("cancelled"), "dispatched", "in_doubt"]);
+
+  // What it cost, and all of the day: of today by what runners have counted.
+  const { task, revision } = (await s.deps.store.get("doubt")) as Stored;
+  await s.deps.store.replace({ ...task, spent: { ...task.spent, usd: 1.5 }, stamp: "paid" }, revision);
+  s.deps.meter.spent?.({ agent: "asks", owner: undefined }, 2);
+  await s.deps.meter.flush();
+  const top = await s.run("top", "--once");
+  expect(top.text).toMatch(/^ {2}doubt {2}asks {2}[\d.]+ m?s {2}\$1\.50 {2}effect post#1$/m);
+  expect(top.text).toMatch(/^spent today \(UTC\): asks \$2\.00\ncounted: (?!.*spent )/m);
+});
+
+test("new: an agent and its test, once, under a name that is free", async () => {
+  await using s = await stage();
+  const made = await s.run("new", "fresh-one", "--json");
+  expect(JSON.parse(made.text)).toMatchObject({
+    agent: "fresh-one",
+    files: [expect.any(String), expect.any(String)],
+  });
+  expect(readFileSync(join(agents, "fresh-one.ts"), "utf8")).toContain(`from "${SHARED}/agent.ts"`);
+  expect(readFileSync(join(agents, "fresh-one.test.ts"), "utf8")).toContain(
+    'import agent from "./fresh-one.ts"',
+  );
+  for (const [name, why] of [
+    ["fresh-one", /already exists/],
+    ["dispatch", /one of Pawl's functions/],
+    ["No_Good", /name/],
+  ] as const)
+    expect(await s.run("new", name)).toMatchObject({ code: 2, text: expect.stringMatching(why) });
 });
