@@ -9,6 +9,8 @@ import type { Env } from "../../shared/settings/variable.ts";
 import { readVariable } from "../../shared/settings/variables.ts";
 import type { State } from "../../shared/task/document.ts";
 import { stateFacts, states } from "../../shared/task/table.ts";
+import { hostAuthorsCode } from "../authors-code.ts";
+import { logger } from "../cli/output.ts";
 
 /** So many tasks are looked at, and for so long: a deploy is not to wait for all of a backlog. */
 const MOST = 100;
@@ -67,6 +69,7 @@ export async function lookUnderWay(
     if (config.store !== "nats-kv" && !isKnown)
       return without("GOOGLE_APPLICATION_CREDENTIALS is not set here");
     await using deps = await wire(config, () => {});
+    hostAuthorsCode(logger(false));
     return await wouldNotReplay(deps, name, agent);
   } catch (error) {
     return without(messageOf(error));

@@ -24,6 +24,8 @@ export default defineAgent({
   version: ${version},
   secrets: ["BOARD_TOKEN"],
   run: async ({ input, step, effect, sleep }) => {
+    console.log("noise of the author's");
+    void Promise.reject(new Error("forgotten"));
     const read = await step("${step}", () => input.who + " " + process.env.BOARD_TOKEN);
     if (input.waits) await sleep("1h");
     return effect("post", { run: () => { appendFileSync(process.env.POSTS, "posted"); return read; } });
@@ -42,7 +44,12 @@ test("journals are exported without secrets, replayed without an effect, and che
   const env = { PAWL_AGENTS_DIR: agents, BOARD_TOKEN: "token-of-the-board", POSTS: posts };
   const run = async (...args: string[]) => {
     const command = pawl(w, args, env);
-    return { code: await command.exited, text: command.text() };
+    // What the author's code prints, or forgets to await, is not in the answer.
+    let out = "";
+    command.child.stdout?.on("data", (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    return { code: await command.exited, out, text: command.text() };
   };
   const who = "ann@customer.example";
   await submit(deps, { agent: "poster", lanes: 1, id: "done", input: { who } });
@@ -59,7 +66,7 @@ test("journals are exported without secrets, replayed without an effect, and che
     run("replay", "nobody"),
     run("replay", "open", "--allow", "calls,looks"),
   ]);
-  expect(open).toMatchObject({ code: 0, text: expect.stringContaining("  journal  step read#1\n") });
+  expect(open).toMatchObject({ code: 0, out: expect.stringContaining("  journal  step read#1\n") });
   expect(open.text).toMatch(
     / {2}HERE {5}wait sleep#1: it would sleep until \S+Z\nit stops here, at wait sleep#1\. Nothing was done\n/,
   );
@@ -72,7 +79,7 @@ test("journals are exported without secrets, replayed without an effect, and che
   expect(file + redacted.text).not.toContain("token-of-the-board");
   expect(redacted.text).not.toContain("ann@");
   expect(other.code).toBe(1);
-  expect(JSON.parse(other.text)).toMatchObject({ differences: [{ kind: "calls" }] });
+  expect(JSON.parse(other.out)).toMatchObject({ differences: [{ kind: "calls" }] });
   expect([nothing.code, wrong.code]).toEqual([1, 2]);
   expect(wrong.text).toMatch(/--allow looks: it should be some of agent, input, calls/);
 
@@ -80,7 +87,9 @@ test("journals are exported without secrets, replayed without an effect, and che
     run("replay", `${journals}/`),
     run("replay", `${journals}/`, "--against", changed),
   ]);
-  expect(same).toMatchObject({ code: 0, text: "2 replayed, none differs\n" });
+  expect(same).toMatchObject({ code: 0, out: "2 replayed, none differs\n" });
+  expect(same.text).toMatch(/noise of the author's\n/);
+  expect(same.text).toMatch(/agent\.unhandled-rejection reason=forgotten/);
   expect(against).toMatchObject({ code: 1, text: expect.stringContaining("2 replayed, 2 different") });
   expect(against.text).toMatch(
     /done\.json: done of poster\nDIFFERENT \(calls\): Call 1 of the handler is step look#1.*version 1 .* version 2/,

@@ -9,6 +9,7 @@ import { differenceLines, replayLines } from "../../../shared/replay/said.ts";
 import { checkTaskId } from "../../../shared/task/names.ts";
 import { parseDuration } from "../../../shared/values/duration.ts";
 import { agentsFolder, loadAgent } from "../../agents.ts";
+import { hostAuthorsCode } from "../../authors-code.ts";
 import { logger, say, sayJson } from "../output.ts";
 import { taskNamed } from "./status.ts";
 
@@ -65,6 +66,7 @@ export function addReplay(program: Command, config: () => Config): void {
       if (!parseDuration(timeout)) command.error(`--timeout ${timeout}: it should be a duration such as 30s`);
       const folder = against === undefined ? agentsFolder() : resolve(against);
       const agentOf = (name: string) => loadAgent(name, folder);
+      hostAuthorsCode(logger(json));
       let tasks = 0;
       let different = 0;
       const told = ({ file, journal, replay }: ReplayedFile, isShort: boolean) => {

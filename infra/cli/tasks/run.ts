@@ -1,13 +1,13 @@
-import { Console } from "node:console";
 import type { Command } from "commander";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { checkSecrets, redacted, redactorOf } from "../../../functions/wiring/secrets.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
 import { familyOf } from "../../../shared/definition.ts";
-import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
+import { PawlError } from "../../../shared/errors/errors.ts";
 import { serve } from "../../../shared/runner/serve.ts";
 import type { Settings } from "../../../shared/settings/settings.ts";
 import { agentNames, agentsFolder, knownAgents, loadAgent } from "../../agents.ts";
+import { hostAuthorsCode } from "../../authors-code.ts";
 import { logger, say, sayJson } from "../output.ts";
 
 interface Options {
@@ -48,13 +48,7 @@ export function addRun(program: Command, config: () => Config): void {
       );
       const log = redacted(logger(options.json ?? false), redact);
       const stop = stopSignal(settings);
-      // Standard output is for the answer; what an agent prints goes where the log goes.
-      globalThis.console = new Console(process.stderr);
-      // A promise that an agent forgot to await must not end the tasks of every lane.
-      process.on("unhandledRejection", (reason) => {
-        const stack = reason instanceof Error ? reason.stack : undefined;
-        log("error", "agent.unhandled-rejection", { reason: messageOf(reason), stack });
-      });
+      hostAuthorsCode(log);
       const known = await knownAgents(agentsFolder(), "skip-broken");
       const [first = ""] = names;
       if (settings.isolation === "accounts" && names.length > 1)
