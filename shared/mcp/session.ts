@@ -116,8 +116,10 @@ async function post(
     if (status === 429 || status === 408) throw new Retry(`MCP server ${name} answered ${status}`, AGAIN);
     if (!response.ok) throw new ToolError(`MCP server ${name} answered ${status}`);
     if (id === undefined) return { result: {}, headers: response.headers };
+    // What the server itself asks has a method, and ids of its own.
     for await (const one of messagesOf(response, LARGEST))
-      if (one.id === id) return { result: resultOf(name, one, unknown), headers: response.headers };
+      if (one.id === id && one.method === undefined)
+        return { result: resultOf(name, one, unknown), headers: response.headers };
     throw unknown("ended its answer without one");
   } catch (error) {
     if (signal.aborted) throw signal.reason;

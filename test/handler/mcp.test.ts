@@ -261,6 +261,30 @@ describe("a server that is", () => {
   });
 });
 
+test("events in pieces, and what the server asks by itself, are no answers", async () => {
+  const answer = async (request: Request) => {
+    const { id, method } = (await request.json()) as { id?: number; method: string };
+    if (id === undefined) return new Response(null, { status: 202 });
+    const tools = [{ name: "find", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } }];
+    const result =
+      method === "tools/call" ? { content: [{ type: "text", text: "sieben Äpfel" }] } : { tools };
+    const own = { jsonrpc: "2.0", id, method: "sampling/createMessage", result: { tools: [] } };
+    const said = [own, { jsonrpc: "2.0", method: "notifications/progress" }, { jsonrpc: "2.0", id, result }];
+    const bytes = new TextEncoder().encode(
+      said.map((one) => `: hm\r\ndata: ${JSON.stringify(one)}\r\n\r\n`).join(""),
+    );
+    const body = ReadableStream.from(
+      Array.from({ length: bytes.length }, (_, at) => bytes.slice(at, at + 1)),
+    );
+    return new Response(body as never, {
+      headers: { "content-type": "text/event-stream; charset=utf-8" },
+    });
+  };
+  serve(answer);
+  const run = await runAgent(asking({ tools: ["find"] }), {}, { model: [asks(["crm_find", {}]), "done"] });
+  expect(told(run)).toMatchObject([{ content: "sieben Äpfel" }]);
+});
+
 test("tools that ask first, and wrong definitions", async () => {
   serve(createMcpHandler(() => crm([])).fetch);
   const run = await runAgent(asking({ approve: ["create"] }), {}, { model });
