@@ -25,6 +25,8 @@ export function projectFolder(from = process.cwd()): string {
 /** Texts name Pawl's docs by their place in its repository; here they get the place where the reader has them. */
 export function withDocs(text: string, from = process.cwd()): string {
   if (!isInstalled) return text;
-  const docs = relative(from, join(PACKAGE, "docs"));
+  // Some package managers keep it elsewhere, and link to it by its name.
+  const linked = join(projectFolder(from), "node_modules/pawl");
+  const docs = relative(from, join(existsSync(linked) ? linked : PACKAGE, "docs"));
   return text.replaceAll(/(?<![\w/])docs(?=\/[\w-]+\.md)/g, docs);
 }

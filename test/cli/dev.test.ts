@@ -42,7 +42,7 @@ export default { ...agent, secrets: ["${secret}"] };\n`,
   needy("needy", "TOKEN");
   needy("poor", "OTHER");
   const shell = { C: "shell", PAWL_CORS_ORIGIN: "https://app.example.com", PAWL_NAMESPACE: "mine" };
-  const dev = project.start(shell);
+  const dev = project.start(shell, "--submit", "hello={}");
   await using ready = await readyDev(dev);
   const { run, call } = ready;
   const first = process.platform === "linux" ? burden(dev.pid) : { megabytes: 0 };
@@ -50,6 +50,8 @@ export default { ...agent, secrets: ["${secret}"] };\n`,
     ["api", "asker", "dispatch", "hello", "needy", "parent", "poor", "reconcile", "thinker"].sort(),
   );
   expect(ready.env).toMatchObject({ PAWL_NAMESPACE: "mine", PAWL_STORE: "nats-kv", PAWL_ACK_WAIT: "6s" });
+
+  await dev.says(/"event":"task","agent":"hello",.*"state":"completed","outcome":\["first","vars","dev",/);
 
   // The author's variables, the strongest first; a secret for who declares it; CORS as the API has it.
   expect(await run("parent", "p-1")).toEqual(["first", "vars", "dev", "shell", null]);

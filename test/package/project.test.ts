@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { firstTask } from "../../infra/cli/project/first-task.ts";
 import { checkProjectName, PLATFORMS, STORES, USUAL } from "../../infra/init/choice.ts";
 import { filesOf } from "../../infra/init/files.ts";
 import { init } from "../../infra/init/init.ts";
@@ -109,6 +110,16 @@ test("whoever can't be asked is told what to give", async () => {
   await expect(init("mine", { yes: true, platform: "azure" })).rejects.toThrow(
     '--platform is "azure"; it is one of cloudflare, gcp',
   );
+});
+
+test.each([
+  ["hello", "usage", "--submit is hello; write the agent and its input"],
+  ["echo={", "input_invalid", "not JSON"],
+  ["echo={}", "input_invalid", "text"],
+  ["nobody={}", "agent_unknown", "No agent"],
+])("a first task %s is refused before anything is started", async (given, code, message) => {
+  const refused = firstTask(given, join(ROOT, "agents"));
+  await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
 });
 
 test("the project is the nearest folder above that has agents beside its package.json", () => {
