@@ -29,7 +29,7 @@ export async function* follow(
   const path = `/v1/tasks/${encodeURIComponent(id)}/events`;
   const told = new Set<string>();
   let last = after;
-  for (let failed = 1; ; failed++) {
+  for (let fruitless = 0; ; fruitless++) {
     const headers = last === undefined ? {} : { "last-event-id": last };
     const body = await ask(connection, { path, headers, signal, isRepeatable: true }, streamOf);
     const began = now();
@@ -40,7 +40,7 @@ export async function* follow(
         if (!next || next.done) break;
         const event = eventOf(next.value);
         if (!event) continue;
-        failed = 0;
+        fruitless = 0;
         last = event.id;
         if (isNew(event, told)) yield event;
         if (event.kind === "end") return;
@@ -49,8 +49,8 @@ export async function* follow(
       void messages.return();
     }
     signal?.throwIfAborted();
-    if (now() - began > LASTED) failed = 0;
-    await sleep(pause(failed + 1), signal);
+    if (now() - began > LASTED) fruitless = 0;
+    await sleep(pause(fruitless + 1), signal);
   }
 }
 

@@ -22,21 +22,21 @@ const PROBLEM_READ = 65_536;
 /** Refused before anything was done. */
 const TOO_MANY = 429;
 
+/** Takes what an answer says. `clean`: leaves the token out of a text, should somebody have sent it back. */
+type Read<T> = (response: Response, clean: (text: string) => string) => Promise<T>;
+
 /** One answer, in JSON. */
 export function askJson<T>(connection: Connection, asked: Asked): Promise<T> {
-  return ask(connection, asked, async (response) => {
+  return ask(connection, asked, async (response, clean) => {
     const type = response.headers.get("content-type");
-    if (!type?.includes("json")) throw foreign(response.status, type, await beginningOf(response, 1_000));
+    if (!type?.includes("json"))
+      throw foreign(response.status, type, clean(await beginningOf(response, PROBLEM_READ)));
     return (await response.json()) as T;
   });
 }
 
 /** Asks until there is an answer, as long as patience lasts and as far as the request may be repeated. */
-export async function ask<T>(
-  connection: Connection,
-  asked: Asked,
-  read: (response: Response) => Promise<T>,
-): Promise<T> {
+export async function ask<T>(connection: Connection, asked: Asked, read: Read<T>): Promise<T> {
   const { now, sleep, pause, patience } = connection;
   const body = asked.body && jsonOf(asked.body);
   const giveUpAt = now() + patience;
@@ -61,10 +61,11 @@ async function once<T>(
   connection: Connection,
   { path, query = {}, headers, signal, isRepeatable }: Asked,
   body: string | undefined,
-  read: (response: Response) => Promise<T>,
+  read: Read<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
   const token = await connection.token();
+  const clean = (text: string) => text.replaceAll(token, "…");
   const said = Object.entries(query).filter(([, value]) => value !== undefined);
   const search = said.length > 0 ? `?${new URLSearchParams(said as [string, string][])}` : "";
   const tooLong = new AbortController();
@@ -85,15 +86,15 @@ async function once<T>(
       ...(body && { body }),
       signal: signal ? AbortSignal.any([signal, tooLong.signal]) : tooLong.signal,
     });
-    if (response.ok) return await read(response);
-    if (response.type === "opaqueredirect" || response.status < 400) throw redirected(response);
+    if (response.ok) return await read(response, clean);
+    if (response.type === "opaqueredirect" || response.status < 400) throw redirected(response, clean);
     const text = await beginningOf(response, PROBLEM_READ);
-    throw problemOf(response, text.replaceAll(token, "…"), Date.now());
+    throw problemOf(response, clean(text), Date.now());
   } catch (error) {
     if (error instanceof Problem) throw error;
     signal?.throwIfAborted();
     const reason = tooLong.signal.aborted ? tooLong.signal.reason : error;
-    throw noAnswer(connection.base, reason, isRepeatable);
+    throw noAnswer(connection.base, clean(reasonOf(reason)), isRepeatable);
   } finally {
     clearTimeout(timer);
   }
@@ -108,25 +109,27 @@ function jsonOf(body: object): string {
   }
 }
 
-function redirected({ status, headers }: Response): Problem {
-  const to = headers.get("location")?.slice(0, 200);
-  const where = to === undefined ? "elsewhere" : JSON.stringify(to);
+function redirected({ status, headers }: Response, clean: (text: string) => string): Problem {
+  const to = headers.get("location");
+  const where = to === null ? "elsewhere" : JSON.stringify(clean(to).slice(0, 200));
   return new Problem("foreign_answer", `It redirects to ${where}: give url the address of the API itself`, {
     status,
   });
 }
 
-function noAnswer(base: string, reason: unknown, isRepeatable: boolean): Problem {
-  const { message = "", cause } = Object(reason) as { message?: string; cause?: { code?: string } };
+/** Node says it in the cause, others in the message. */
+function reasonOf(error: unknown): string {
+  const { message = "", cause } = Object(error) as { message?: string; cause?: { code?: string } };
+  return String(cause?.code ?? message);
+}
+
+function noAnswer(base: string, reason: string, isRepeatable: boolean): Problem {
   const isPage = "document" in globalThis;
   const where = isPage ? ". In a page also where the API does not allow its origin: PAWL_CORS_ORIGIN" : "";
   const undone = isRepeatable
     ? ""
     : ". Nobody knows whether it was done: look at the task before you ask again";
-  return new Problem(
-    "no_answer",
-    `No answer from ${base} (${String(cause?.code ?? message).slice(0, 200)})${where}${undone}`,
-  );
+  return new Problem("no_answer", `No answer from ${base} (${reason.slice(0, 200)})${where}${undone}`);
 }
 
 /** The rest is not waited for: an endless page ends here. */
