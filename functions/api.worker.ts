@@ -7,7 +7,12 @@ export default {
     await using opened = new AsyncDisposableStack();
     const kept: Promise<unknown>[] = [];
     const answer = await answerApi(request, stringsOf(env), {
-      open: async (config, log) => opened.use(await wire(config, log, { name: "api" })),
+      open: async (config, log) => {
+        const wired = opened.use(await wire(config, log, { name: "api" }));
+        // Nobody waits for what is told of a task: it is sent after the answer.
+        if (wired.trace) kept.push(Promise.resolve());
+        return wired;
+      },
       from: request.headers.get("cf-connecting-ip") ?? undefined,
       keep: (until) => void kept.push(until),
     });

@@ -12,6 +12,7 @@ import { functionVariables } from "../shared/settings/functions.ts";
 import { protocolVariables } from "../shared/settings/protocol.ts";
 import { serverVariables } from "../shared/settings/servers.ts";
 import { defaults, settingRules, takeoverWait, timing } from "../shared/settings/settings.ts";
+import { telemetryVariables } from "../shared/settings/telemetry.ts";
 import { togetherRules } from "../shared/settings/together.ts";
 import { deployVariables, localVariables } from "../shared/settings/tools.ts";
 import { READERS, type Variable } from "../shared/settings/variable.ts";
@@ -253,6 +254,7 @@ const parts: Record<string, Record<string, () => string>> = {
     servers: () => variables(serverVariables),
     functions: () => variables(functionVariables),
     protocol: () => variables(protocolVariables),
+    telemetry: () => variables(telemetryVariables),
     deploys: () => variables(deployVariables),
     local: () => variables(localVariables),
     times,

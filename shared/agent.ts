@@ -12,7 +12,7 @@ import type { Json, JsonObject } from "./values/json.ts";
 export { Fatal, Retry, ToolError } from "./errors/errors.ts";
 export { type McpDefinition, type McpServer, mcp } from "./mcp/mcp.ts";
 export { publicFetch } from "./public-fetch.ts";
-export { ToolContent, type ToolDefinition, tool, toolContent } from "./tool.ts";
+export { type ToolCall, ToolContent, type ToolDefinition, tool, toolContent } from "./tool.ts";
 export type { Cost, Json, JsonObject, LlmAnswer, LlmRequest, Tool };
 
 /** What a task of an agent may take. Each has a default. */
@@ -83,6 +83,8 @@ export interface AgentContext<Input> {
   readonly signal: AbortSignal;
   /** The agent's `version` when this task's journal began: an older one belongs to a task that is under way. */
   readonly version: number;
+  /** For requests, as the header of that name: they show in the task's trace, under the step or effect that asks for it. */
+  readonly traceparent: string | undefined;
   /** Writes a line into the runner's log, with the task's id, and among the newest 100 lines that the task itself keeps. */
   log(message: string, level?: "info" | "warn" | "error"): void;
   /** Runs it and stores what it returns; once stored it is never run again. Results are plain JSON up to 16 MiB. */

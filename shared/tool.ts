@@ -18,9 +18,15 @@ export interface Tool {
   readonly approvalTimeout?: string;
   readonly honoursKey?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: the schema checked the input; its type is the author's
-  readonly run: (input: any, key: string) => unknown;
+  readonly run: (input: any, key: string, call: ToolCall) => unknown;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly verify?: (input: any, key: string) => unknown;
+}
+
+/** What a tool is told of the call that it does. */
+export interface ToolCall {
+  /** For requests, as the header of that name: they show in the task's trace. Undefined where nothing is traced. */
+  readonly traceparent: string | undefined;
 }
 
 /** What a tool is: what `tool` takes. */
@@ -57,7 +63,7 @@ export interface ToolDefinition<Schema extends StandardSchemaV1, Result> {
    * Does it, with the input that the schema accepted, and returns what the model is told: JSON, or `toolContent([…])`. `key` is an effect's, the same on
    * every try; "" if it only reads. To throw `ToolError` says that nothing happened, and tells the model why.
    */
-  run(input: StandardSchemaV1.InferOutput<Schema>, key: string): Result | Promise<Result>;
+  run(input: StandardSchemaV1.InferOutput<Schema>, key: string, call: ToolCall): Result | Promise<Result>;
   /**
    * Asks the receiver, after a crash, whether the effect of this key happened: what `run` would have returned, or undefined.
    * It gets the same input and key as `run`.

@@ -57,6 +57,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   "shared/ports": [...CORE, "shared/meter/counters.ts"],
   "shared/meter": ACTIVITY,
   "shared/retry": OUTSIDE,
+  "shared/trace": ACTIVITY,
   "shared/seal": [...OUTSIDE, "node:crypto"],
   "shared/quota": [...ACTIVITY, "shared/meter"],
   "shared/pause": ACTIVITY,

@@ -1,9 +1,10 @@
+import type { OtlpOptions } from "../../shared/adapters/otlp.ts";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { StoreKind } from "../../shared/settings/servers.ts";
 import { type Settings, settingsOf } from "../../shared/settings/settings.ts";
 import { contradictions } from "../../shared/settings/together.ts";
 import type { Env } from "../../shared/settings/variable.ts";
-import { type Given, type Reading, readVariables } from "../../shared/settings/variables.ts";
+import { defaultOf, type Given, type Reading, readVariables } from "../../shared/settings/variables.ts";
 
 export { STORES, type StoreKind } from "../../shared/settings/servers.ts";
 
@@ -42,6 +43,16 @@ export interface Config {
   readonly sealKeys?: readonly string[];
   /** The model's API. */
   readonly model?: { readonly apiKey: string; readonly baseUrl?: string };
+  /** Where tasks are told of, and how. */
+  readonly traces?: Traces;
+}
+
+export interface Traces extends OtlpOptions {
+  /** Longest that a span waits for others, in milliseconds. */
+  readonly every: number;
+  readonly sampling: { readonly ratio: number; readonly byParent: boolean };
+  /** Whether prompts, answers and the words of errors are told. */
+  readonly content: boolean;
 }
 
 /** Which documents these are, however they are reached: a queue belongs to one store. */
@@ -107,6 +118,32 @@ function restOf(given: Given): Rest {
     rateLimit: given.PAWL_RATE_LIMIT,
     sealKeys: given.PAWL_SEAL_KEY,
     model: apiKey ? { apiKey, ...(baseUrl && { baseUrl }) } : undefined,
+    traces: tracesOf(given),
   };
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as Rest;
+}
+
+function tracesOf(given: Given): Traces | undefined {
+  const {
+    OTEL_EXPORTER_OTLP_ENDPOINT: base,
+    OTEL_TRACES_SAMPLER: sampler = defaultOf("OTEL_TRACES_SAMPLER"),
+  } = given;
+  const url = given.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/+$/, "")}/v1/traces`);
+  if (!url || sampler === "always_off") return undefined;
+  const share = given.OTEL_TRACES_SAMPLER_ARG ?? defaultOf("OTEL_TRACES_SAMPLER_ARG");
+  const ratio = sampler.endsWith("traceidratio") ? share : sampler.endsWith("off") ? 0 : 1;
+  const name = given.OTEL_SERVICE_NAME;
+  return {
+    url,
+    headers: given.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    timeout: given.OTEL_EXPORTER_OTLP_TIMEOUT ?? defaultOf("OTEL_EXPORTER_OTLP_TIMEOUT"),
+    every: given.OTEL_BSP_SCHEDULE_DELAY ?? defaultOf("OTEL_BSP_SCHEDULE_DELAY"),
+    resource: {
+      "service.name": "pawl",
+      ...given.OTEL_RESOURCE_ATTRIBUTES,
+      ...(name && { "service.name": name }),
+    },
+    sampling: { ratio, byParent: sampler.startsWith("parentbased_") },
+    content: given.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT ?? false,
+  };
 }

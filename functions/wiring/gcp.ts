@@ -13,6 +13,7 @@ import { bodyOf, contentTypeOf, guardServer } from "./gcp-guard.ts";
 import { logOf } from "./log.ts";
 import { answerRun, type Job, logged, timeBudget } from "./run.ts";
 import { redacted, redactorOf } from "./secrets.ts";
+import { LAST_SPANS } from "./trace.ts";
 import { type Wired, wire } from "./wire.node.ts";
 
 // What the framework refuses itself, such as broken JSON, it would answer with a stack trace.
@@ -57,9 +58,12 @@ export function gcpFunction(answer: (request: Request) => Promise<Response>, log
   });
 }
 
-/** The platform gives an instance no time between requests: the last one under way sends the wakes that are owed. */
+/** The platform gives an instance no time between requests: the last one under way sends the wakes and spans that are owed. */
 async function sendOwed(): Promise<void> {
-  if (underWay.size <= 1) (await current?.catch(() => undefined))?.hurry();
+  if (underWay.size > 1) return;
+  const wired = await current?.catch(() => undefined);
+  wired?.hurry();
+  await wired?.trace?.flush(LAST_SPANS);
 }
 
 async function answered(

@@ -23,6 +23,7 @@ import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
 import { signIn } from "./sign-in.ts";
+import { LAST_SPANS, tracedOf } from "./trace.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 
@@ -33,7 +34,7 @@ export interface Wired extends Deps, AsyncDisposable {
 }
 
 /** Node's wiring: NATS by TCP or WebSocket, and the store that the configuration names. */
-export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promise<Wired> {
+export async function wire(config: Config, plainLog: Log, who: Who = OPERATOR): Promise<Wired> {
   const { settings } = config;
   const reaches = confinement(settings, who);
   const nc = await connectNats(config, who);
@@ -42,9 +43,10 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     const bus = await jetstreamBus(nc, settings, storeIdentity(config), {
       isConfined: reaches !== undefined,
     });
-    void watchNats(nc, log);
-    const plain = await openStore(config, nc, log, reaches);
-    const meter = storeMeter(plain, log);
+    void watchNats(nc, plainLog);
+    const plain = await openStore(config, nc, plainLog, reaches);
+    const meter = storeMeter(plain, plainLog);
+    const { trace, log } = tracedOf(config, plainLog, meter, who);
     const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     // Hosts and process numbers repeat where instances are alike.
@@ -52,6 +54,7 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     const { trigger, hurry, done } = triggers(config, log, signIn({ account: () => readKey(config) }));
     const close = async () => {
       await done();
+      await trace?.close(LAST_SPANS);
       await meter.flush();
       await store.close();
       await bus.close();
@@ -59,7 +62,7 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     const deps = { store, bus, clock: systemClock, log, settings, runner, trigger, hurry, meter, sealer, nc };
     const confined = reaches && { reaches };
     const notify = config.webhook && { notify: webhook(config.webhook) };
-    return { ...deps, ...confined, ...notify, [Symbol.asyncDispose]: close };
+    return { ...deps, ...confined, ...notify, ...(trace && { trace }), [Symbol.asyncDispose]: close };
   } catch (error) {
     await nc.close();
     throw error;

@@ -14,12 +14,13 @@ import { isWebSocket } from "../../shared/settings/servers.ts";
 import { type Config, storeIdentity } from "./config.ts";
 import { confinement, natsOptions, notConnected, OPERATOR, openKv, type Who } from "./connect.ts";
 import { signIn } from "./sign-in.ts";
+import { LAST_SPANS, tracedOf } from "./trace.ts";
 import { triggers } from "./trigger.ts";
 import { watchNats } from "./watch.ts";
 import type { Wired } from "./wire.node.ts";
 
 /** An edge runtime's wiring: NATS by WebSocket, Firestore by fetch. One per invocation: none outlives its request. */
-export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promise<Wired> {
+export async function wire(config: Config, plainLog: Log, who: Who = OPERATOR): Promise<Wired> {
   const { nats, settings } = config;
   const reaches = confinement(settings, who);
   if (!isWebSocket(nats.url)) {
@@ -37,9 +38,10 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
     const bus = await jetstreamBus(nc, settings, storeIdentity(config), {
       isConfined: reaches !== undefined,
     });
-    void watchNats(nc, log);
-    const plain = await openStore(config, nc, log, reaches);
-    const meter = storeMeter(plain, log);
+    void watchNats(nc, plainLog);
+    const plain = await openStore(config, nc, plainLog, reaches);
+    const meter = storeMeter(plain, plainLog);
+    const { trace, log } = tracedOf(config, plainLog, meter, who);
     const sealer = sealerOf(config.sealKeys);
     const store = sealed(metered(plain, meter), sealer, log);
     const runner = `edge-${crypto.randomUUID().slice(0, 8)}`;
@@ -48,8 +50,12 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
       log,
       signIn({ account: async () => accountOf(config), metadata: null }),
     );
+    const tell = async () => {
+      await trace?.close(LAST_SPANS);
+      await meter.flush();
+    };
     const close = async () => {
-      await Promise.all([done(), meter.flush()]);
+      await Promise.all([done(), tell()]);
       await bus.close();
     };
     return {
@@ -66,6 +72,7 @@ export async function wire(config: Config, log: Log, who: Who = OPERATOR): Promi
       nc,
       ...(reaches && { reaches }),
       ...(config.webhook && { notify: webhook(config.webhook) }),
+      ...(trace && { trace }),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

@@ -31,6 +31,7 @@ const rules: Readonly<Record<SecretName, SecretRule>> = {
   },
   ANTHROPIC_API_KEY: { for: ["agent"], needed: never },
   PAWL_SEAL_KEY: { for: ALL, needed: never },
+  OTEL_EXPORTER_OTLP_HEADERS: { for: ALL, needed: never },
   PAWL_WEBHOOK_SECRET: { for: ALL, needed: (given) => given.PAWL_WEBHOOK_URL !== undefined },
 };
 

@@ -10,6 +10,7 @@ import {
   SEAL_HEADER,
 } from "../task/envelope.ts";
 import type { Queue } from "../task/names.ts";
+import { plainTraceparent } from "../values/traceparent.ts";
 
 /** A message that is a task. */
 export interface Arrived {
@@ -26,7 +27,7 @@ export type ReadMessage = Pick<Delivery, "subject" | "data" | "headers" | "queue
 /** Reads a message; one that can't be read comes back as the error that says why. */
 export async function arrive(deps: Deps, delivery: ReadMessage, queue: Queue): Promise<Arrived | PawlError> {
   try {
-    const envelope = await decodeEnvelope(delivery, queue, deps.settings.inputLimit);
+    const envelope = withHeader(await decodeEnvelope(delivery, queue, deps.settings.inputLimit), delivery);
     const revision = delivery.headers.get(REVISION_HEADER);
     const seal = delivery.headers.get(SEAL_HEADER);
     const { agent, inputHash } = envelope;
@@ -47,6 +48,14 @@ export async function arrive(deps: Deps, delivery: ReadMessage, queue: Queue): P
     if (isPawlError(error)) return error;
     throw error;
   }
+}
+
+/** Whoever publishes directly says in a header which trace it belongs to. */
+function withHeader(envelope: Envelope, delivery: ReadMessage): Envelope {
+  const { headers } = delivery;
+  if (dispatchOf(delivery) > 0 || envelope.meta?.traceparent !== undefined) return envelope;
+  const traceparent = plainTraceparent(headers.get("traceparent") ?? headers.get("Traceparent"));
+  return traceparent === undefined ? envelope : { ...envelope, meta: { ...envelope.meta, traceparent } };
 }
 
 /** Which dispatch of its task a message is of; 0 where Pawl did not publish it. */

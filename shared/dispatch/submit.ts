@@ -10,6 +10,7 @@ import { checkInputSize, LABEL_LIMIT, metaOf } from "../task/envelope.ts";
 import { checkAgentName, checkTaskId, laneOf, streamName } from "../task/names.ts";
 import { apply } from "../task/transitions.ts";
 import { hashInput, type JsonObject } from "../values/json.ts";
+import { plainTraceparent } from "../values/traceparent.ts";
 import { carrierOf, dispatch, msgIdOf, queueOf } from "./dispatch.ts";
 import { publish } from "./publish.ts";
 import { hasMessage } from "./sweep.ts";
@@ -27,6 +28,8 @@ export interface Submission {
   /** The task that submits this one, and may wait for it. */
   readonly parent?: string;
   readonly meta?: Meta;
+  /** Where in its submitter's trace it was asked for, as the header of that name has it. What is none is as good as not given. */
+  readonly traceparent?: string;
   /** The task's id stands for a caller's key. */
   readonly byKey?: boolean;
   /** Not before then. */
@@ -48,7 +51,7 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const id = checkTaskId(submission.id ?? uniqueToken());
   const bytes = checkInputSize(submission.input, deps.settings.inputLimit);
   const { orderingKey, parent, input, msgId, at: dueAt } = submission;
-  const meta = msgId === undefined ? submission.meta : { ...submission.meta, msgId };
+  const meta = metaWith(submission);
   if (orderingKey !== undefined && orderingKey.length > LABEL_LIMIT) {
     throw new PawlError(
       "input_invalid",
@@ -83,6 +86,16 @@ export async function submit(deps: Deps, submission: Submission): Promise<Submit
   const stored = { task: created.stored.task as Dispatched, revision: created.stored.revision };
   await publish(deps, stored, queue, msgIdOf(task));
   return { id, kind: "accepted", state: "dispatched" };
+}
+
+function metaWith({ meta, msgId, traceparent: given }: Submission): Meta | undefined {
+  const traceparent = plainTraceparent(given);
+  if (msgId === undefined && traceparent === undefined) return meta;
+  return {
+    ...meta,
+    ...(msgId !== undefined && { msgId }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
 }
 
 /** The id is taken: by the same work, which may have been left half submitted, or by other work. */

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Agent, AgentContext } from "../agent.ts";
+import type { Agent, AgentContext, ToolCall } from "../agent.ts";
+import type { CallTrace } from "../ports/trace.ts";
 
 /** By its property's name, which no minifier changes, a handler is found in the stack of what it awaits. */
 const MAIN_LINE = {
@@ -37,13 +38,21 @@ function deepStack(): unknown {
   }
 }
 
-const insideCalls = new AsyncLocalStorage<true>();
+/** Where nothing is traced. */
+const UNTRACED: ToolCall = { traceparent: undefined };
+
+const insideCalls = new AsyncLocalStorage<ToolCall>();
 
 /** Runs the author's part of a step, effect or tool, and all that it awaits. */
-export function inside<T>(run: () => T): T {
-  return insideCalls.run(true, run);
+export function inside<T>(run: () => T, trace?: CallTrace): T {
+  return insideCalls.run(trace ?? UNTRACED, run);
 }
 
 export function isInside(): boolean {
-  return insideCalls.getStore() === true;
+  return insideCalls.getStore() !== undefined;
+}
+
+/** The call that whoever asks is inside of. */
+export function called(): ToolCall {
+  return insideCalls.getStore() ?? UNTRACED;
 }

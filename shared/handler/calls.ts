@@ -1,7 +1,8 @@
 import type { AgentContext } from "../agent.ts";
 import { PawlError } from "../errors/errors.ts";
-import { known } from "../journal/entries.ts";
-import { type Trail, trail } from "../journal/trail.ts";
+import { type CallKind, known } from "../journal/entries.ts";
+import { type Call, type How, type Trail, trail } from "../journal/trail.ts";
+import type { CallTrace } from "../ports/trace.ts";
 import { inside, isAwaitedAlone, isInside } from "./awaits.ts";
 import { childrenOf } from "./child.ts";
 import { effectOf } from "./effect.ts";
@@ -59,6 +60,17 @@ export interface Calls extends Pick<AgentContext<unknown>, Verbs> {
   failedOn(thrown: unknown): number[];
 }
 
+/** Of what is in the journal already there is nothing to tell. */
+function traced(
+  { deps: { trace, redact }, task }: Given,
+  kind: CallKind,
+  { key, known }: Call,
+  how: How | undefined,
+): CallTrace | undefined {
+  if (!trace || known?.state === "done") return undefined;
+  return trace.call({ task, kind, key, inner: how?.inner === true, known, redact });
+}
+
 /** More are not remembered: as many signals a document keeps. */
 const MOST_FAILED_ON = 1_000;
 
@@ -101,13 +113,18 @@ export function callsOf(given: Given): Calls {
       if (mode === "suspended") return forEver();
       signal.throwIfAborted();
       const call = path.enter(kind, name, how);
+      const trace = traced(given, kind, call, how);
       heard.began(call.alone);
       // Whoever goes on beside a wait is a branch of its own.
       if (parked.length > 0) isAlone = false;
       underWay++;
       try {
-        return call.isEnd ? await scene.park({ kind: "handOff", ended: true }) : await go(call);
+        return call.isEnd ? await scene.park({ kind: "handOff", ended: true }) : await go(call, trace);
+      } catch (error) {
+        trace?.failed(error);
+        throw error;
       } finally {
+        trace?.end();
         call.leave();
         over();
       }

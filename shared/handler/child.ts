@@ -55,7 +55,7 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
     if (typeof key !== "string" || key === "")
       throw wrongCall("submit", agent, "{ key }, a text that names the child");
     const name = `submit ${agent} ${key}`.slice(0, 120);
-    const id = await through("step", name, async (call) => {
+    const id = await through("step", name, async (call, trace) => {
       if (call.known) return (await journal.read(call.known.kept)) as string;
       const lanes = deps.lanesOf?.(agent);
       if (lanes === undefined)
@@ -73,7 +73,12 @@ export function childrenOf(scene: Scene): AgentContext<unknown>["submit"] {
         throw new PawlError("input_invalid", `submit ${agent} ${key}: ${accepted.problem.message}`);
       // Whoever may see a task may see what it starts.
       const owner = task.meta?.owner;
-      const meta = owner === undefined ? {} : { meta: { owner } };
+      // And it belongs to its trace.
+      const traceparent = trace?.traceparent ?? task.meta?.traceparent;
+      const meta = {
+        ...(owner !== undefined && { meta: { owner } }),
+        ...(traceparent !== undefined && { traceparent }),
+      };
       const begun = deps.clock.monotonic();
       try {
         await submit(deps, { agent, lanes, input: plain, id: childId, parent: task.id, ...meta });

@@ -3,6 +3,7 @@ import { Fatal, Retry } from "../errors/errors.ts";
 import type { Asked } from "../journal/asked.ts";
 import { resolutionName } from "../journal/entries.ts";
 import type { Call } from "../journal/trail.ts";
+import type { CallTrace } from "../ports/trace.ts";
 import type { Running } from "../task/document.ts";
 import { type JsonObject, sha256 } from "../values/json.ts";
 import { disown } from "./disowned.ts";
@@ -24,7 +25,11 @@ export async function runEffect<T>(
   asked?: () => { asked?: Asked },
 ): Promise<unknown> {
   const { task, journal, signal, deps, through, within, park } = scene;
-  const go = async (call: Call, { run, verify, honoursKey }: Effect<T>): Promise<unknown> => {
+  const go = async (
+    call: Call,
+    trace: CallTrace | undefined,
+    { run, verify, honoursKey }: Effect<T>,
+  ): Promise<unknown> => {
     const { key, at, alone, known } = call;
     const happened = async (receipt: unknown) => {
       const { kept, value } = await journal.keep(receipt, `The receipt of effect ${key}`);
@@ -61,7 +66,7 @@ export async function runEffect<T>(
     }
     let receipt: unknown;
     try {
-      receipt = await within(() => run(effectKey));
+      receipt = await within(() => run(effectKey), trace);
     } catch (error) {
       // Whoever throws one of these says that nothing happened.
       await ended(error instanceof Retry || error instanceof Fatal ? "undone" : "unsure", error);
@@ -70,7 +75,7 @@ export async function runEffect<T>(
     return happened(receipt);
   };
   if (typeof it?.run !== "function") throw wrongCall("effect", name, "{ run, verify }, run a function");
-  return through("effect", name, (call) => go(call, it), { inner: asked !== undefined });
+  return through("effect", name, (call, trace) => go(call, trace, it), { inner: asked !== undefined });
 }
 
 /** The same on every try and every runner. Safe in a header, whatever the effect is called. */

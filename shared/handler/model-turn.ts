@@ -7,6 +7,7 @@ import { priceOf } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
 import { costOf } from "../journal/usage.ts";
 import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import type { CallTrace } from "../ports/trace.ts";
 import { policies } from "../retry/policies.ts";
 import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
@@ -35,9 +36,13 @@ export function turnsOf(
 
   return async (name, request, first, asked) => {
     const model = modelOf(deps.model);
-    const go = async ({ key, at, alone, known }: Call): Promise<{ turn: Turn; key: string }> => {
+    const go = async (
+      { key, at, alone, known }: Call,
+      trace?: CallTrace,
+    ): Promise<{ turn: Turn; key: string }> => {
       if (known?.state === "done") return { turn: (await journal.read(known.kept)) as unknown as Turn, key };
       const bound = boundOf(scene, model, book, request);
+      let isPaidAgain = known !== undefined && known.state !== "undone";
       for (let failures = 1; ; failures++) {
         signal.throwIfAborted();
         const lacks = lacksForTurn(deps.invocation);
@@ -65,8 +70,10 @@ export function turnsOf(
             await journal.append({ kind: "undone", key, why: "aborted before it was asked" });
             throw signal.reason;
           }
+          trace?.asked(request, isPaidAgain);
           const turn = await model.turn(request, signal);
           const cost = costOf(turn.usage, request.model, prices);
+          trace?.answered(turn, cost);
           if (cost.usd > most.usd + 1e-9)
             deps.log("error", "model.above-bound", {
               task: scene.task.id,
@@ -85,6 +92,7 @@ export function turnsOf(
           if (reserved) {
             await journal.append({ kind: error.isFree ? "undone" : "unsure", key, why });
             if (error.isFree) book.charge(reserved, undefined);
+            isPaidAgain ||= !error.isFree;
           }
           signal.throwIfAborted();
           if (error.code !== "model_unavailable") throw error;

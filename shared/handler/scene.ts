@@ -4,6 +4,7 @@ import type { CallKind } from "../journal/entries.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Call, How } from "../journal/trail.ts";
 import type { Deps } from "../ports/deps.ts";
+import type { CallTrace } from "../ports/trace.ts";
 import type { Guard } from "../retry/guards.ts";
 import type { Running } from "../task/document.ts";
 import type { Heard } from "./heard.ts";
@@ -21,9 +22,14 @@ export interface Scene {
   /** What its handler is told of failures that are in the journal. */
   readonly heard: Heard;
   /** Goes through one call of the handler's: finds it in the journal, and keeps count of what is under way. */
-  through<T>(kind: CallKind, name: string, go: (call: Call) => Promise<T>, how?: How): Promise<T>;
+  through<T>(
+    kind: CallKind,
+    name: string,
+    go: (call: Call, trace?: CallTrace) => Promise<T>,
+    how?: How,
+  ): Promise<T>;
   /** Runs the author's part of a call. */
-  within<T>(run: () => T): T;
+  within<T>(run: () => T, trace?: CallTrace): T;
   /** The call never settles: to throw would let the handler's own `catch` take it for a failure, and go on. */
   park(why: Suspension): Promise<never>;
 }

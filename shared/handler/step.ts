@@ -18,10 +18,10 @@ export async function runStep(
   return through(
     "step",
     name,
-    async ({ key, at, alone, known }): Promise<unknown> => {
+    async ({ key, at, alone, known }, trace): Promise<unknown> => {
       if (known) return journal.read(known.kept);
       const begun = clock.monotonic();
-      const returned = await within(run);
+      const returned = await within(run, trace);
       const took = Math.round(clock.monotonic() - begun);
       const { kept, value } = await journal.keep(returned, `The result of step ${key}`);
       await journal.append({ kind: "step", key, at, alone, took, ...asked?.(), ...kept });

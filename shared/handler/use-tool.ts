@@ -2,6 +2,7 @@ import { type Effect, type Tool, ToolContent } from "../agent.ts";
 import { isPawlError, ToolError } from "../errors/errors.ts";
 import { askedOf } from "../journal/asked.ts";
 import { isJsonObject, type Json, type JsonObject } from "../values/json.ts";
+import { called } from "./awaits.ts";
 import { runEffect } from "./effect.ts";
 import { accepted } from "./output.ts";
 import { type Scene, said } from "./scene.ts";
@@ -60,7 +61,7 @@ export async function useTool(
   const { verify, honoursKey } = tool;
   const asked = () => askedOf(redact(JSON.stringify(use.input ?? null)), keeps);
   const effect: Effect<JsonObject> = {
-    run: (key) => told(() => tool.run(input.value, key)),
+    run: (key) => told(() => tool.run(input.value, key, called())),
     ...(verify && {
       verify: async (key: string) => {
         const found = await verify(input.value, key);
@@ -70,7 +71,7 @@ export async function useTool(
     ...(honoursKey !== undefined && { honoursKey }),
   };
   const done = (await (tool.readOnly
-    ? runStep(scene, callName, () => told(() => tool.run(input.value, "")), asked)
+    ? runStep(scene, callName, () => told(() => tool.run(input.value, "", called())), asked)
     : runEffect(scene, callName, effect, asked))) as Json;
   // A person who said that it happened gave a receipt of their own, or none.
   if (!isJsonObject(done) || !["value", "blocks", "error"].some((name) => name in done)) return reply(done);

@@ -17,6 +17,8 @@ export const counters = {
   store_write_ms: "Milliseconds that the writes took, all together.",
   model_tokens: "Tokens of model turns, by kind.",
   model_usd: "Dollars spent on model turns, by the price table.",
+  spans_dropped:
+    "Spans of traces that were not taken, by why: queue_full, unreachable, refused, rejected, unsent.",
 } as const satisfies Record<string, string>;
 
 export type Counter = keyof typeof counters;

@@ -11,6 +11,7 @@ import type { Model } from "./model.ts";
 import type { Notify } from "./notify.ts";
 import type { Sealer } from "./sealer.ts";
 import type { TaskStore } from "./store.ts";
+import type { Trace } from "./trace.ts";
 
 /** A platform's invocation, which has an end. */
 export interface Invocation {
@@ -36,6 +37,8 @@ export interface Deps {
   /** Agents that this process's identity at NATS reaches, its own first; undefined where it reaches all. */
   readonly reaches?: readonly string[];
   readonly meter: Meter;
+  /** Tells a tracing backend what tasks go through; none where there is none to tell. */
+  readonly trace?: Trace;
   /** For what the store does not seal by itself. */
   readonly sealer: Sealer;
   readonly model?: Model;

@@ -40,12 +40,16 @@ export async function update(deps: Deps, seen: Stored, change: Change, guard: Gu
     const result = await attempt(deps, next.id, guard, () => replace(deps, next, current.revision));
     if (result.kind === "written") {
       deps.bus.announce(next);
+      deps.trace?.moved(current.task, next);
       return { kind: "written", stored: result.stored, answered: true };
     }
     // One refusal is a bystander; many are a crowd, which thins out if everyone steps back.
     if (result.kind === "refused" && ++refusals > 2) await pause(deps, "bystander", refusals);
     const found = await readThrough(deps, seen.task.id, guard);
-    if (found && wroteAny(found.task, stamps)) return { kind: "written", stored: found, answered: false };
+    if (found && wroteAny(found.task, stamps)) {
+      deps.trace?.moved(current.task, next);
+      return { kind: "written", stored: found, answered: false };
+    }
     if (!found) return { kind: "moot", stored: undefined };
     current = found;
   }
@@ -61,12 +65,14 @@ export async function create(deps: Deps, task: Task, guard: Guard): Promise<Writ
     const result = await attempt(deps, task.id, guard, () => deps.store.create(task));
     if (result.kind === "written") {
       deps.bus.announce(task);
+      deps.trace?.moved(undefined, task);
       return { kind: "written", stored: storedAs(task, result), answered: true };
     }
     if (result.kind === "unknown") continue;
     const found = await readThrough(deps, task.id, guard);
     if (!found) continue;
     if (!wroteAny(found.task, new Set([task.stamp]))) return { kind: "moot", stored: found };
+    deps.trace?.moved(undefined, task);
     return { kind: "written", stored: found, answered: false };
   }
 }

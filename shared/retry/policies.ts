@@ -80,6 +80,12 @@ export const policies = {
     longest: 250,
     tries: 20,
   },
+  spans: {
+    what: "a batch of spans that the receiver of traces did not take: then it is dropped, and counted",
+    first: 1_000,
+    longest: 30_000,
+    tries: 6,
+  },
 } as const satisfies Record<string, Policy>;
 
 export type PolicyName = keyof typeof policies;

@@ -49,14 +49,16 @@ function idOf({ arrived, delivery }: Pick<Execution, "arrived" | "delivery">): s
 type Worked = Recorded & { readonly id?: string };
 
 async function work(execution: Execution): Promise<Worked> {
-  const { arrived } = execution;
+  const { arrived, deps } = execution;
   if (isPawlError(arrived)) return bury(execution, arrived);
+  const cameAt = deps.clock.now();
   const claimed = await claim(execution, arrived);
   if (claimed.kind === "closed") return claimed.recorded;
   const holding = await waitForPredecessor(claimed.holding);
+  deps.trace?.claimed(holding.held.task, cameAt);
   const ran = await run(holding);
   const recorded = await record(holding, ran);
-  if (FINAL.has(recorded.as)) await tellParent(execution.deps, holding.held.task);
+  if (FINAL.has(recorded.as)) await tellParent(deps, holding.held.task);
   return recorded;
 }
 

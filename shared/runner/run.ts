@@ -1,6 +1,6 @@
 import type { Agent, AgentContext } from "../agent.ts";
 import { type ErrorCode, isPawlError, messageOf, PawlError, Retry } from "../errors/errors.ts";
-import { runHandler } from "../handler/awaits.ts";
+import { called, runHandler } from "../handler/awaits.ts";
 import { callsOf } from "../handler/calls.ts";
 import { heedWitnesses } from "../handler/disowned.ts";
 import type { Suspension } from "../handler/suspension.ts";
@@ -82,7 +82,18 @@ async function runHeld(execution: Holding): Promise<Ran> {
     };
     const { id, attempts } = task;
     const { version } = journal;
-    const context = { id, input: input.value, attempt: attempts + 1, version, signal, log, ...verbs };
+    const context = {
+      id,
+      input: input.value,
+      attempt: attempts + 1,
+      version,
+      signal,
+      log,
+      get traceparent() {
+        return traceparentHere(deps, task);
+      },
+      ...verbs,
+    };
     let isFailing = false;
     const handled = execute(agent, context).then(async (end): Promise<Ending> => {
       // A handler that returned is not waited for long if it forgot to await a call. A handler that failed in one branch is
@@ -133,6 +144,11 @@ function reached(journal: Journal, { fresh }: Running): Ran["journal"] {
   const { count: journaled, again, spent, saved } = journal.head();
   const unjournaled = fresh && journal.isUnwritten() && { unjournaled: true };
   return { ...farOf({ journaled, again }), spent, saved, ...unjournaled, ...journal.logs() };
+}
+
+/** Of the call that asks, of the execution outside of any; the submitter's own, where nothing is traced here. */
+function traceparentHere({ trace }: Deps, task: Running): string | undefined {
+  return called().traceparent ?? trace?.traceparent(task) ?? task.meta?.traceparent;
 }
 
 async function execute(agent: Agent, context: AgentContext<unknown>): Promise<Ending> {

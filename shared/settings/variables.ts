@@ -2,6 +2,7 @@ import { messageOf, PawlError } from "../errors/errors.ts";
 import { functionVariables } from "./functions.ts";
 import { protocolVariables } from "./protocol.ts";
 import { serverVariables } from "./servers.ts";
+import { telemetryVariables } from "./telemetry.ts";
 import { deployVariables, localVariables } from "./tools.ts";
 import type { Env, Variable } from "./variable.ts";
 
@@ -10,6 +11,7 @@ export const variables = {
   ...serverVariables,
   ...functionVariables,
   ...protocolVariables,
+  ...telemetryVariables,
   ...deployVariables,
   ...localVariables,
 } as const;

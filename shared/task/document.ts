@@ -88,7 +88,7 @@ export interface Signal {
   readonly at: Millis;
 }
 
-/** What a submitter says of a task beside its input. Nothing of it changes what the task does. */
+/** What a submitter says of a task beside its input, and in which trace. Nothing of it changes what the task does. */
 export interface Meta {
   /** Whose token submitted it through the API: only they, and operators, see it there. */
   readonly owner?: string;
@@ -97,6 +97,7 @@ export interface Meta {
   /** The Msg-Id of its first dispatch, where its submitter chose one: it says which operation this is. */
   readonly msgId?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly traceparent?: string;
 }
 
 export interface Common {
@@ -181,7 +182,6 @@ export interface Untold {
 interface News {
   readonly untold?: Untold;
 }
-
 // What each state means stands in `table.ts`, from which docs/lifecycle.md is printed.
 
 export interface Scheduled extends Common {

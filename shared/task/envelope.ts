@@ -1,5 +1,6 @@
 import { PawlError } from "../errors/errors.ts";
 import { hashInput, isJsonObject, type Json, type JsonObject, parseJson } from "../values/json.ts";
+import { readTraceparent } from "../values/traceparent.ts";
 import type { Meta, Millis } from "./document.ts";
 import { isTaskId, type Queue, subjectPrefix } from "./names.ts";
 
@@ -147,17 +148,18 @@ function shown(value: unknown): string {
 }
 
 /** In one order, so that the document is the same text whether a submit or a message made it. */
-export function metaOf({ owner, requestHash, msgId, labels }: Meta): Meta {
+export function metaOf({ owner, requestHash, msgId, labels, traceparent }: Meta): Meta {
   return {
     ...(owner !== undefined && { owner }),
     ...(requestHash !== undefined && { requestHash }),
     ...(msgId !== undefined && { msgId }),
     ...(labels !== undefined && { labels }),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 
 /** What is no meta of ours is left out: a message can be written by anyone. */
-function readMeta({ owner, requestHash, msgId, labels }: JsonObject): Meta {
+function readMeta({ owner, requestHash, msgId, labels, traceparent }: JsonObject): Meta {
   const short = (value: Json | undefined): value is string =>
     typeof value === "string" && value.length <= LABEL_LIMIT;
   const kept = isJsonObject(labels)
@@ -170,5 +172,6 @@ function readMeta({ owner, requestHash, msgId, labels }: JsonObject): Meta {
     ...(kept.length > 0 && {
       labels: Object.fromEntries(kept.slice(0, MOST_LABELS)) as Record<string, string>,
     }),
+    ...(short(traceparent) && readTraceparent(traceparent) && { traceparent }),
   });
 }

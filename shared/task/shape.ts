@@ -107,6 +107,7 @@ const COMMON: Shape<Common> = {
       requestHash: optional(text),
       msgId: optional(text),
       labels: optional(object),
+      traceparent: optional(text),
     }),
   ),
   input: object,

@@ -5,8 +5,10 @@ import { ensureQueue, queueOf } from "../../../shared/dispatch/dispatch.ts";
 import { submit } from "../../../shared/dispatch/submit.ts";
 import { isPawlError, PawlError } from "../../../shared/errors/errors.ts";
 import { acceptedInput } from "../../../shared/input.ts";
+import { readVariable } from "../../../shared/settings/variables.ts";
 import { checkInput } from "../../../shared/task/envelope.ts";
 import { checkTaskId, isMadeUp, laneOf } from "../../../shared/task/names.ts";
+import { plainTraceparent } from "../../../shared/values/traceparent.ts";
 import { agentsFolder, loadAgent } from "../../agents.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
@@ -18,6 +20,7 @@ interface Options {
   readonly msgId?: string;
   readonly at?: string;
   readonly label?: readonly string[];
+  readonly traceparent?: string;
   readonly json?: boolean;
 }
 
@@ -36,6 +39,7 @@ export function addSubmit(program: Command, config: () => Config): void {
       "a label, for lists and webhooks; may be repeated",
       (one, all: string[] = []) => [...all, one],
     )
+    .option("--traceparent <header>", "the trace that it belongs to (TRACEPARENT in the environment)")
     .option("--json", "answer in JSON")
     .addHelpText(
       "after",
@@ -54,6 +58,7 @@ export function addSubmit(program: Command, config: () => Config): void {
         );
       const at = options.at === undefined ? undefined : timeOf(options.at);
       const labels = labelsOf(options.label ?? []);
+      const traceparent = traceOf(options.traceparent);
       const input = readInput(text === "-" ? await standardInput() : text, settings.inputLimit);
       const accepted = await acceptedInput(agent, input);
       if ("problem" in accepted) throw accepted.problem;
@@ -69,6 +74,7 @@ export function addSubmit(program: Command, config: () => Config): void {
         ...(msgId !== undefined && { msgId }),
         ...(at !== undefined && { at }),
         ...(labels && { meta: { labels } }),
+        ...(traceparent !== undefined && { traceparent }),
       };
       const result = await submit(
         { ...deps, actor: commandActor() },
@@ -85,6 +91,16 @@ export function addSubmit(program: Command, config: () => Config): void {
         if (result.state === "failed") say("  a failed task is not started again by this: pawl dlq redrive");
       }
     });
+}
+
+/** What somebody types is meant; what happens to be in the environment may be anything. */
+function traceOf(given: string | undefined): string | undefined {
+  if (given === undefined) return readVariable(process.env, "TRACEPARENT");
+  if (plainTraceparent(given) !== undefined) return given;
+  throw new PawlError(
+    "usage",
+    `--traceparent is ${JSON.stringify(given.slice(0, 100))}; it should be 00-<trace>-<span>-<flags>, as https://www.w3.org/TR/trace-context has it`,
+  );
 }
 
 async function standardInput(): Promise<string> {

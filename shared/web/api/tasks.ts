@@ -27,6 +27,7 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
     throw new PawlError("agent_unknown", `There is no agent ${JSON.stringify(body.agent)} for this token`);
   await agent.checkInput(body.input as JsonObject);
   const key = idempotencyKey(c.req.header("idempotency-key"), body.id);
+  const traceparent = c.req.header("traceparent");
   const { owner } = token;
   const id = key === undefined ? body.id : `k-${sha256(`${owner}\n${key}`).slice(0, 40)}`;
   // The owner is part of the hash: the same body of another owner is another request.
@@ -40,6 +41,7 @@ export async function submitTask(c: Request, { agents, body }: Submit): Promise<
     ...(body.msgId !== undefined && { msgId: `own:${owner}:${body.msgId}` }),
     ...(body.orderingKey !== undefined && { orderingKey: body.orderingKey }),
     ...(body.at !== undefined && { at: Date.parse(body.at) }),
+    ...(traceparent !== undefined && { traceparent }),
     meta: { owner, requestHash, ...(body.labels && { labels: body.labels }) },
   }).catch((error: unknown) => {
     if (!isPawlError(error, "id_conflict")) throw error;

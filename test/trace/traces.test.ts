@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { Fatal, tool } from "../../shared/agent.ts";
+import { redrive, signal } from "../../shared/dispatch/operate.ts";
+import { approvalSignal } from "../../shared/task/signals.ts";
+import { asks, scripted } from "../../shared/testing/scripted-model.ts";
+import { readTraceparent } from "../../shared/values/traceparent.ts";
+import { agentOf } from "../support/bench.ts";
+import type { Received } from "../support/http/otlp.ts";
+import { pawl } from "../support/servers/runners.ts";
+import { testNats } from "../support/servers/stores.ts";
+import { tracedStage } from "../support/tracing.ts";
+
+let nats: LocalNats;
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(() => nats.stop());
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const OUTSIDE = "00f067aa0ba902b7";
+const given = `00-${TRACE}-${OUTSIDE}-01`;
+
+/** What a trace looks like: names, each below its parent, and those that are beside each other in order of the alphabet. */
+function tree(spans: readonly Received[], parent?: string, depth = 0): string[] {
+  const isRoot = (span: Received) => !spans.some(({ spanId }) => spanId === span.parentSpanId);
+  return spans
+    .filter((span) => (parent === undefined ? isRoot(span) : span.parentSpanId === parent))
+    .toSorted((a, b) => a.name.localeCompare(b.name) || a.start - b.start)
+    .flatMap((span) => [`${"  ".repeat(depth)}${span.name}`, ...tree(spans, span.spanId, depth + 1)]);
+}
+
+describe("a task that asks a model, with a tool, an effect and a child", () => {
+  const heard: Record<string, string | undefined> = {};
+  const lookup = tool({
+    name: "lookup",
+    description: "Looks up",
+    readOnly: true,
+    input: z.object({ city: z.string() }),
+    run: ({ city }, _key, { traceparent }) => {
+      heard.tool = traceparent;
+      return `secret weather of ${city}`;
+    },
+  });
+  const agents = {
+    parent: agentOf(async (context) => {
+      const { step, effect, llm, submit } = context;
+      heard.handler = context.traceparent;
+      await step("read", () => {
+        heard.step = context.traceparent;
+        return "secret result";
+      });
+      await llm("ask", {
+        model: "claude-sonnet-5-5",
+        system: "secret system",
+        prompt: "secret prompt",
+        tools: [lookup],
+      });
+      await effect("post", {
+        run: () => {
+          heard.effect = context.traceparent;
+        },
+      });
+      context.log("posted");
+      await submit("child", { text: "secret input" }, { key: "one" });
+      return "secret result";
+    }),
+    child: agentOf(() => "done"),
+  };
+  const script = [
+    {
+      ...(asks(["lookup", { city: "secret city" }]) as { content: [] }),
+      usage: { input_tokens: 100, output_tokens: 10, cache_read_input_tokens: 900 },
+    },
+    "secret answer",
+  ];
+  const run = async (more: Record<string, string> = {}) => {
+    const s = await tracedStage(nats, agents, more);
+    const redact = (text: string) => text.replaceAll("secret city", "[gone]");
+    Object.assign(s.deps, { model: scripted(script), redact });
+    await s.submit("parent", "t", { text: "secret input" }, { traceparent: given });
+    await s.drain("parent");
+    await s.drain("child");
+    return s;
+  };
+
+  test("is one trace, its submitter's, and says what each call was", async () => {
+    await using s = await run();
+    const { spans } = s.receiver;
+    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
+    expect(tree(spans)).toEqual([
+      "task parent",
+      "  claim",
+      "  dispatch",
+      "  invoke_agent parent",
+      "    chat claude-sonnet-5-5",
+      "    chat claude-sonnet-5-5",
+      "    effect post",
+      "    execute_tool lookup",
+      "    step read",
+      "    step submit child one",
+      "      task child",
+      "        claim",
+      "        dispatch",
+      "        invoke_agent child",
+      "        submit",
+      "  submit",
+    ]);
+    const named = (name: string) => spans.find((span) => span.name === name) as Received;
+    expect(named("task parent")).toMatchObject({ parentSpanId: OUTSIDE, failed: false, service: "pawl" });
+    expect(named("task parent").attributes).toMatchObject({
+      "pawl.task": "t",
+      "pawl.state": "completed",
+      "pawl.executions": 1,
+      "pawl.turns": 2,
+    });
+    expect(named("chat claude-sonnet-5-5")).toMatchObject({
+      kind: 3,
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.request.model": "claude-sonnet-5-5",
+        "gen_ai.request.max_tokens": 8192,
+        "gen_ai.response.finish_reasons": ["tool_use"],
+        "gen_ai.usage.input_tokens": 1_000,
+        "gen_ai.usage.output_tokens": 10,
+        "gen_ai.usage.cache_read.input_tokens": 900,
+        "pawl.usd": (100 * 2 + 900 * 2 * 0.05 + 10 * 10) / 1e6,
+        "pawl.again": false,
+      },
+    });
+    expect(named("execute_tool lookup").attributes).toMatchObject({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "lookup",
+      "gen_ai.tool.call.id": "use_1_lookup",
+    });
+    const task = (await s.deps.store.get("t"))?.task;
+    expect(named("invoke_agent parent").attributes).toMatchObject({
+      "gen_ai.agent.name": "parent",
+      "pawl.usd": task?.spent.usd,
+      "pawl.fence": 1,
+      "pawl.ended_by": "complete",
+    });
+  });
+
+  test("hands on which call asks, to the handler, its steps, effects and tools", async () => {
+    await using s = await run();
+    const spanOf = (name: string) => s.receiver.spans.find((span) => span.name === name)?.spanId;
+    const told = Object.entries(heard).map(([who, header]) => [who, readTraceparent(header)?.spanId]);
+    expect(Object.fromEntries(told)).toEqual({
+      handler: spanOf("invoke_agent parent"),
+      step: spanOf("step read"),
+      tool: spanOf("execute_tool lookup"),
+      effect: spanOf("effect post"),
+    });
+  });
+
+  test("says nothing of inputs, prompts, answers and results, and its log says which trace it is", async () => {
+    await using s = await run({ OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20key%20of%20mine" });
+    expect(s.receiver.spans.length).toBeGreaterThan(10);
+    expect(s.receiver.text()).not.toContain("secret");
+    expect(s.receiver.headers[0]).toMatchObject({ "x-key": "a key of mine" });
+    expect(JSON.stringify(s.deps.logged)).not.toContain("key of mine");
+    const run1 = s.receiver.spans.find(({ name }) => name === "invoke_agent parent");
+    const lines = s.deps.logged.filter(({ event }) => event === "agent.log" || event === "task.handled");
+    expect(lines.map(({ fields }) => [fields.trace_id, fields.span_id])[0]).toEqual([TRACE, run1?.spanId]);
+    expect(lines.every(({ fields }) => fields.trace_id === TRACE)).toBe(true);
+  });
+
+  test("says them where that is wanted: bounded, and without the agent's secrets", async () => {
+    await using s = await run({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true" });
+    expect(s.receiver.text()).not.toContain("secret city");
+    const [first, second] = s.receiver.spans.filter(({ name }) => name.startsWith("chat"));
+    expect(JSON.parse(first?.attributes["gen_ai.input.messages"] as string)).toEqual([
+      { role: "user", parts: [{ type: "text", content: "secret prompt" }] },
+    ]);
+    expect(JSON.parse(first?.attributes["gen_ai.system_instructions"] as string)).toEqual([
+      { type: "text", content: "secret system" },
+    ]);
+    const [, answer, result] = JSON.parse(second?.attributes["gen_ai.input.messages"] as string);
+    expect(answer.parts).toEqual([
+      { type: "tool_call", id: "use_1_lookup", name: "lookup", arguments: '{"city":"[gone]"}' },
+    ]);
+    expect(result.parts).toMatchObject([
+      { type: "tool_call_response", response: "secret weather of [gone]" },
+    ]);
+    expect(JSON.parse(second?.attributes["gen_ai.output.messages"] as string)).toEqual([
+      { role: "assistant", parts: [{ type: "text", content: "secret answer" }], finish_reason: "end_turn" },
+    ]);
+  });
+});
+
+test("a wait spans executions, and a redrive is another life in the same trace, linked to the one before", async () => {
+  let tries = 0;
+  const agent = agentOf(async ({ step, approval }) => {
+    await step("prepare", () => 1);
+    await approval("publish");
+    if (++tries === 1) throw new Fatal("secret reason");
+    return "done";
+  });
+  await using s = await tracedStage(nats, { tested: agent });
+  await s.submit("tested", "t");
+  await s.drain("tested");
+  await signal(s.deps, "t", approvalSignal("publish"), { approved: true, by: "ann" });
+  await s.drain("tested");
+  await redrive(s.deps, "t");
+  await s.drain("tested");
+  const { spans } = s.receiver;
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  expect(tree(spans)).toEqual([
+    "task tested",
+    "  claim",
+    "  claim",
+    "  dispatch",
+    "  dispatch",
+    "  invoke_agent tested",
+    "    step prepare",
+    "  invoke_agent tested",
+    "  submit",
+    "  wait publish",
+    "  waiting",
+    "task tested",
+    "  claim",
+    "  dispatch",
+    "  invoke_agent tested",
+  ]);
+  const [first, second] = spans.filter(({ name }) => name === "task tested");
+  expect(first).toMatchObject({ failed: true, parentSpanId: undefined, message: undefined, links: [] });
+  expect(first?.attributes).toMatchObject({
+    "error.type": "fatal",
+    "pawl.state": "failed",
+    "pawl.redrives": 0,
+  });
+  expect(second).toMatchObject({
+    failed: false,
+    links: [{ traceId: first?.traceId, spanId: first?.spanId }],
+  });
+  expect(second?.attributes["pawl.redrives"]).toBe(1);
+  const runs = spans.filter(({ name }) => name === "invoke_agent tested");
+  expect(runs.map(({ attributes }) => attributes["pawl.ended_by"])).toEqual(["wait", "fail", "complete"]);
+  expect(s.receiver.text()).not.toContain("secret");
+});
+
+test("who publishes directly says in a header which trace it is; what is no traceparent is as good as not given", async () => {
+  await using s = await tracedStage(nats, { tested: agentOf(() => "done") });
+  const { namespace, generation } = s.deps.settings;
+  const queue = { namespace, agent: "tested", lane: 0, generation };
+  const publish = (taskId: string, traceparent: string) =>
+    s.deps.bus.publish(queue, {
+      taskId,
+      msgId: taskId,
+      data: new TextEncoder().encode('{"v":1,"input":{}}'),
+      headers: { traceparent },
+    });
+  await publish("direct", given);
+  await publish("odd", `00-${"0".repeat(32)}-${OUTSIDE}-01`);
+  await publish("silent", given.replace(/1$/, "0"));
+  await s.drain("tested");
+  const of = (id: string) => s.receiver.spans.filter(({ attributes }) => attributes["pawl.task"] === id);
+  expect(of("direct").find(({ name }) => name === "task tested")).toMatchObject({
+    traceId: TRACE,
+    parentSpanId: OUTSIDE,
+  });
+  expect(tree(of("odd"))).toEqual(["task tested", "  claim", "  invoke_agent tested"]);
+  expect(of("odd")[0]?.traceId).not.toBe(TRACE);
+  // Whoever began that trace does not keep it.
+  expect(of("silent")).toEqual([]);
+  expect((await s.deps.store.get("silent"))?.task).toMatchObject({ state: "completed" });
+});
+
+test.each([
+  ["traceidratio", "0", 0],
+  ["parentbased_traceidratio", "0", 1],
+  ["always_off", "", 0],
+])("%s of %s", async (OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG, lives) => {
+  await using s = await tracedStage(
+    nats,
+    { tested: agentOf(() => "done") },
+    { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG },
+  );
+  await s.submit("tested", "own");
+  await s.submit("tested", "given", {}, { traceparent: given });
+  await s.drain("tested");
+  expect(s.receiver.spans.filter(({ name }) => name === "task tested")).toHaveLength(lives);
+});
+
+test("the command takes the trace that it was called in, and refuses what is typed and is none", async () => {
+  await using s = await tracedStage(nats, { recorder: agentOf(() => "done") });
+  const submitted = pawl(s.world, ["submit", "recorder", "{}", "--id", "t"], { TRACEPARENT: given });
+  const refused = pawl(s.world, ["submit", "recorder", "{}", "--traceparent", "4bf92f"]);
+  expect(await submitted.exited, submitted.text()).toBe(0);
+  expect((await s.deps.store.get("t"))?.task.meta?.traceparent).toBe(given);
+  expect(await refused.exited).toBe(2);
+  expect(refused.text()).toMatch(/--traceparent is "4bf92f"; it should be 00-<trace>-<span>-<flags>/);
+});
