@@ -1,6 +1,7 @@
 /**
  * Writes the parts of docs/ that are printed from tables in the code, between "<!-- begin NAME -->" and
- * "<!-- end NAME -->", and the links from page to page. With --check it changes nothing and ends with 1 if something is out of date.
+ * "<!-- end NAME -->", the links from page to page, and what Prometheus and Grafana are given. With --check it changes nothing
+ * and ends with 1 if something is out of date.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { errorKinds } from "../shared/errors/errors.ts";
@@ -26,6 +27,8 @@ import { contractRules, liveRules } from "./doctor/rules.ts";
 import { runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
+import { DASHBOARD, dashboardText } from "./monitoring/dashboard.ts";
+import { RULES, rulesText, runbooks } from "./monitoring/rules.ts";
 import { index, linked, pages, shortIndex, strays } from "./pages.ts";
 import { exportsOf, written } from "./reference.ts";
 
@@ -268,14 +271,25 @@ const parts: Record<string, Record<string, () => string>> = {
     doctor: () => doctorRules(contractRules),
     live: () => doctorRules(liveRules),
   },
+  "docs/monitoring.md": { alerts: runbooks },
 };
+
+/** Files that are made as a whole. */
+const wholes: Record<string, () => string> = { [RULES]: rulesText, [DASHBOARD]: dashboardText };
 
 const stray = strays("docs");
 if (stray.length > 0) {
   console.error(stray.join("\n"));
   process.exit(1);
 }
+const isCheck = process.argv.includes("--check");
 const stale: string[] = [];
+for (const [file, print] of Object.entries(wholes)) {
+  const [before, after] = [await readFile(file, "utf8").catch(() => undefined), print()];
+  if (after === before) continue;
+  stale.push(file);
+  if (!isCheck) await writeFile(file, after);
+}
 for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `docs/${name}`)])) {
   const before = await readFile(file, "utf8");
   let after = before;
@@ -287,9 +301,9 @@ for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `doc
   if (file.startsWith("docs/")) after = linked("docs", file.slice("docs/".length), after);
   if (after === before) continue;
   stale.push(file);
-  if (!process.argv.includes("--check")) await writeFile(file, after);
+  if (!isCheck) await writeFile(file, after);
 }
-if (process.argv.includes("--check") && stale.length > 0) {
+if (isCheck && stale.length > 0) {
   console.error(`${stale.join(", ")}: out of date. Run: npm run docs`);
   process.exitCode = 1;
 }

@@ -22,6 +22,7 @@ export const pages: readonly (readonly [file: string, part: Part, says?: string]
   ["testing.md", "test", "in memory, through a crash at every point, and on the journals of what ran"],
   ["deploy.md", "deploy", "Cloudflare Workers and Google Cloud Run functions, one command each"],
   ["operator.md", "operate", "the dashboard, and the weekly report line by line"],
+  ["monitoring.md", "operate", "alerts for Prometheus, a dashboard for Grafana, and a trace of each task"],
   ["doctor.md", "operate", "what can lose work or do it twice, here and in any stream and consumer"],
   ["drills.md", "operate", "faults done for real, on your machine or staging, and the promises judged"],
   ["scale.md", "operate", "how cost grows, the limits and what to do past them, a million tasks in dollars"],

@@ -133,6 +133,8 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     "shared/dispatch",
     "shared/meter",
     "shared/quota",
+    "shared/reconcile/books/reports.ts",
+    "shared/reconcile/findings",
     "shared/web",
     "hono",
     "hono/*",

@@ -23,6 +23,29 @@ export const counters = {
 
 export type Counter = keyof typeof counters;
 
+/** By what each is told apart. */
+export const counterLabels = {
+  publish_retries: ["agent", "phase"],
+  publish_rollbacks: ["agent", "phase"],
+  rollback_failures: ["agent", "phase"],
+  duplicates_stopped: ["agent", "layer"],
+  deliveries: ["agent", "as"],
+  redeliveries: ["agent"],
+  takeovers: ["agent"],
+  submits_refused: ["agent", "why"],
+  requeued: ["agent"],
+  webhooks: ["agent", "as"],
+  store_reads: [],
+  store_writes: [],
+  store_read_ms: [],
+  store_write_ms: [],
+  model_tokens: ["agent", "kind"],
+  model_usd: ["agent"],
+  spans_dropped: ["why"],
+} as const satisfies Record<Counter, readonly string[]>;
+
+export type LabelsOf<C extends Counter> = Readonly<Record<(typeof counterLabels)[C][number], string>>;
+
 export type Labels = Readonly<Record<string, string>>;
 
 /** A series as Prometheus writes it, without the value. */

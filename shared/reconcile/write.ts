@@ -31,7 +31,7 @@ import {
   weekOf,
 } from "./figures/report.ts";
 import type { Findings } from "./findings/findings.ts";
-import { sorted } from "./findings/found.ts";
+import { allLeft, sorted } from "./findings/found.ts";
 import { agentTallies, checkedSettings, queueReports } from "./findings/queues.ts";
 import { isAway, type Pace } from "./pace.ts";
 
@@ -105,6 +105,7 @@ export async function writeReport(
         verdict,
         ok,
         level,
+        left: allLeft(whole.findings),
         stamp,
         figures,
       };

@@ -41,8 +41,9 @@ function stage(send: (spans: readonly Span[], count: number) => Promise<Sent>) {
     },
     log: (_, event, fields) => void said.push(`${event}: ${fields?.reason}`),
     meter: {
-      count: (counter, { why = "" }, by = 1) => {
+      count: (counter, labels, by = 1) => {
         expect(counter).toBe("spans_dropped");
+        const { why } = labels as { why: string };
         dropped[why] = (dropped[why] ?? 0) + by;
       },
       flush: async () => {},

@@ -35,6 +35,8 @@ export interface Listed {
   readonly ok: boolean;
   /** Reports of earlier versions have none. */
   readonly level?: Level;
+  /** What somebody has to do something about, by kind. Reports of earlier versions don't say. */
+  readonly left?: Readonly<Record<string, number>>;
   /** What its texts are stored under. */
   readonly stamp: string;
   /** Of its texts: one that was changed or removed is seen. Reports of earlier versions have none. */

@@ -73,6 +73,12 @@ export function leftOf({ counts, mended: done = {} }: Findings, kind: FindingNam
   return (counts[kind] ?? 0) - (severity === "look" ? (done[kind] ?? 0) : 0);
 }
 
+/** The same of all kinds, without those of which nothing is left. */
+export function allLeft(findings: Findings): Record<string, number> {
+  const counts = kindsIn(findings.counts).map((kind) => [kind, leftOf(findings, kind)] as const);
+  return Object.fromEntries(counts.filter(([, left]) => left > 0));
+}
+
 const ORDER: readonly Severity[] = ["broken", "look", "note"];
 const rank = (kind: FindingName) => ORDER.indexOf(kindOf(kind).severity);
 

@@ -2,6 +2,9 @@ import { agentQueues } from "../../dispatch/queues.ts";
 import { counters, series } from "../../meter/counters.ts";
 import { readCounts } from "../../meter/meter.ts";
 import { storeFill } from "../../quota/pressure.ts";
+import { type ReportList, readReportList } from "../../reconcile/books/reports.ts";
+import { findingKinds } from "../../reconcile/findings/findings.ts";
+import type { FindingKind } from "../../reconcile/findings/kind.ts";
 import { mayUse } from "../authorize.ts";
 import type { Request, WebAgent } from "../context.ts";
 
@@ -10,6 +13,13 @@ const gauges = {
   queue_in_flight: ["Tasks that were taken and are not acked.", "inFlight"],
   queue_redelivered: ["Deliveries under way for the second time or more.", "redelivered"],
   queue_oldest_seconds: ["Age of the oldest message in a queue.", "oldestAge"],
+} as const;
+
+/** Of the newest week's report: whoever may see all agents sees these. */
+const reported = {
+  report_findings:
+    "Findings of the newest report that somebody has to do something about, by kind; severity broken or look.",
+  report_age_seconds: "Since the last reconciliation looked.",
 } as const;
 
 /** Where the store has an end. */
@@ -35,10 +45,11 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
   const { deps, token } = c.var;
   const mine = agents.filter(({ name }) => mayUse(token, name));
   await deps.meter.flush();
-  const [counts, queues, fills] = await Promise.all([
+  const [counts, queues, fills, report] = await Promise.all([
     readCounts(deps.store),
     agentQueues(deps, mine),
     Promise.all(mine.map(async ({ name }) => ({ agent: name, fill: await storeFill(deps, name) }))),
+    token.agents ? undefined : readReportList(deps.store),
   ]);
   const isMine = (line: string) => {
     const agent = /agent="([^"]*)"/.exec(line)?.[1];
@@ -65,6 +76,22 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
     lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
     for (const { agent, fill } of fills) if (fill) lines.push(`${series(name, { agent })} ${fill[field]}`);
   }
+  for (const [name, help] of Object.entries(reported)) {
+    lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
+    if (report) lines.push(...reportSamples(name as keyof typeof reported, report, deps.clock.now()));
+  }
   c.header("content-type", "text/plain; version=0.0.4; charset=utf-8");
   return c.body(`${lines.join("\n")}\n`);
+}
+
+/** None where there was no reconciliation yet. */
+function reportSamples(name: keyof typeof reported, { reports, at }: ReportList, now: number): string[] {
+  const week = reports.find((one) => one.name.includes("W"));
+  if (name === "report_age_seconds")
+    return at === undefined ? [] : [`pawl_${name} ${Math.max(0, now - at) / 1_000}`];
+  if (!week?.left) return [];
+  const { left } = week;
+  return Object.entries<FindingKind>(findingKinds)
+    .filter(([, { severity }]) => severity !== "note")
+    .map(([finding, { severity }]) => `${series(name, { finding, severity })} ${left[finding] ?? 0}`);
 }
