@@ -62,7 +62,7 @@ export interface Trace {
   claimed(task: Running, since: Millis): void;
   call(call: TracedCall): CallTrace;
   /** To hand on to whoever a handler calls outside of its journaled calls. */
-  traceparent(task: Running): string;
+  traceparent(task: Task): string;
   ofTask(id: string): LogTrace | undefined;
   /** Sends what waits, for so long at the most. What is left waits on. */
   flush(ms: number): Promise<void>;

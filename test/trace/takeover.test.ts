@@ -18,6 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 
+/** Nothing is sent but by whoever ends. */
+const AT_THE_END = { OTEL_BSP_SCHEDULE_DELAY: "999999" };
+
 /** How a task of `walker` is taken by a process that is then killed, and by another one after it. */
 type Runs = (
   w: TestWorld,
@@ -34,7 +37,7 @@ const node: Runs = (w, env) => ({
     return () => runner.kill("SIGKILL");
   },
   second: async () => {
-    const runner = pawl(w, ["run", "walker", "--drain", "--json"], env);
+    const runner = pawl(w, ["run", "walker", "--drain", "--json"], { ...env, ...AT_THE_END });
     expect(await runner.exited, runner.text()).toBe(0);
     // Its lines say where they belong to.
     expect(runner.text()).toMatch(
@@ -46,8 +49,10 @@ const node: Runs = (w, env) => ({
 
 const workerd: Runs = (w, env) => {
   const stack = new AsyncDisposableStack();
-  const start = async () =>
-    stack.use(await deploy(await bundle("walker", "cloudflare"), varsOf(w, "cloudflare", env)));
+  const start = async (more: Record<string, string> = {}) =>
+    stack.use(
+      await deploy(await bundle("walker", "cloudflare"), varsOf(w, "cloudflare", { ...env, ...more })),
+    );
   return {
     first: async () => {
       const { url, pid, exited } = await start();
@@ -58,7 +63,7 @@ const workerd: Runs = (w, env) => {
       };
     },
     second: async (isDone) => {
-      const again = await start();
+      const again = await start(AT_THE_END);
       await until("it is done", async () => {
         await post(again.url);
         return isDone();
@@ -120,6 +125,27 @@ test.concurrent.each([
   ).toEqual(["claim", "takeover"]);
   for (const one of [dead, successor]) expect(one?.parentSpanId).toBe(life.spanId);
   expect(life.attributes).toMatchObject({ "pawl.executions": 2, "pawl.state": "completed" });
+});
+
+test("on Cloud Run an invocation has sent its spans when it answers", async () => {
+  await using receiver = await otlpReceiver();
+  await using outside = await witness();
+  const w = world(nats, "nats-kv");
+  await using deps = await observer(w);
+  await deps.bus.ensure(queueOf(deps, { agent: "walker", lane: 0 }));
+  await submit(deps, { agent: "walker", lanes: 1, id: "t", input: { url: outside.url } });
+  await using invoked = await deploy(
+    await bundle("walker", "gcp"),
+    varsOf(w, "gcp", { ...tracedTo(receiver), ...AT_THE_END }),
+  );
+  expect(await (await post(invoked.url)).json()).toMatchObject({ handled: { completed: 1 } });
+  expect(receiver.spans.map(({ name }) => name).sort()).toEqual([
+    "claim",
+    "dispatch",
+    "invoke_agent walker",
+    "step walk",
+    "task walker",
+  ]);
 });
 
 test("the API on workerd takes the trace from the request's header, and tells of the submit after its answer", async () => {

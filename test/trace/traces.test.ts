@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
 import { Fatal, tool } from "../../shared/agent.ts";
 import { redrive, signal } from "../../shared/dispatch/operate.ts";
+import { ModelError } from "../../shared/ports/model.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
 import { asks, scripted } from "../../shared/testing/scripted-model.ts";
 import { readTraceparent } from "../../shared/values/traceparent.ts";
@@ -242,6 +243,29 @@ test("a wait spans executions, and a redrive is another life in the same trace, 
   expect(s.receiver.text()).not.toContain("secret");
 });
 
+test("a turn that is asked again, since its answer was lost, says what was perhaps paid twice", async () => {
+  const agent = agentOf(
+    async ({ llm }) => (await llm("ask", { model: "claude-sonnet-5-5", prompt: "?" })).text,
+  );
+  await using s = await tracedStage(nats, { tested: agent });
+  const model = scripted(["an answer", "an answer"]);
+  let isCut = true;
+  const turn: typeof model.turn = async (...args) => {
+    if (!isCut) return model.turn(...args);
+    isCut = false;
+    throw new ModelError("model_unavailable", "secret words", { isFree: false, after: 1 });
+  };
+  Object.assign(s.deps, { model: { ...model, turn } });
+  await s.submit("tested", "t");
+  await s.drain("tested");
+  const chat = await s.receiver.span("chat claude-sonnet-5-5");
+  expect(chat.attributes).toMatchObject({
+    "pawl.again": true,
+    "pawl.respent_usd": chat.attributes["pawl.usd"],
+  });
+  expect(chat.attributes["pawl.usd"]).toBeGreaterThan(0);
+});
+
 test("who publishes directly says in a header which trace it is; what is no traceparent is as good as not given", async () => {
   await using s = await tracedStage(nats, { tested: agentOf(() => "done") });
   const { namespace, generation } = s.deps.settings;
@@ -291,6 +315,9 @@ test("the command takes the trace that it was called in, and refuses what is typ
   const refused = pawl(s.world, ["submit", "recorder", "{}", "--traceparent", "4bf92f"]);
   expect(await submitted.exited, submitted.text()).toBe(0);
   expect((await s.deps.store.get("t"))?.task.meta?.traceparent).toBe(given);
+  const status = pawl(s.world, ["status", "t"], { OTEL_EXPORTER_OTLP_ENDPOINT: s.receiver.url });
+  expect(await status.exited).toBe(0);
+  expect(status.text()).toContain(`trace       ${TRACE}`);
   expect(await refused.exited).toBe(2);
   expect(refused.text()).toMatch(/--traceparent is "4bf92f"; it should be 00-<trace>-<span>-<flags>/);
 });

@@ -14,6 +14,7 @@ import { checkTaskId } from "../../../shared/task/names.ts";
 import { signalParts } from "../../../shared/task/signals.ts";
 import { isFinal } from "../../../shared/task/table.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
+import { readTraceparent } from "../../../shared/values/traceparent.ts";
 import { COLUMN, linesOf, logger, oneLine, say, sayJson } from "../output.ts";
 
 export function addStatus(program: Command, config: () => Config): void {
@@ -30,11 +31,14 @@ export function addStatus(program: Command, config: () => Config): void {
       const journal = altered === undefined ? await journalOf(deps, task) : undefined;
       // Whoever asks why a task does not begin, or go on.
       const paused = isFinal(task) ? undefined : await pauseOf(deps.store, task.agent);
-      if (options.json) sayJson({ ...task, journal: journal && journalFacts(journal), altered, paused });
+      const trace = readTraceparent(deps.trace?.traceparent(task))?.traceId;
+      if (options.json)
+        sayJson({ ...task, journal: journal && journalFacts(journal), altered, paused, trace });
       else {
         if (altered !== undefined) say(`NOT AS PAWL WROTE IT: ${altered}`);
         if (paused) say(`AGENT PAUSED ${pauseText(paused)} (pawl resume ${task.agent})`);
         for (const line of [...lines(task), ...(journal ? journalLines(journal) : [])]) say(line);
+        if (trace !== undefined) say(`trace       ${trace}`);
       }
       if (altered !== undefined) process.exitCode = 1;
     });
