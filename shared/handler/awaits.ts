@@ -52,7 +52,8 @@ export function isInside(): boolean {
   return insideCalls.getStore() !== undefined;
 }
 
-/** The call that whoever asks is inside of. */
+/** The call that whoever asks is inside of. Authors are given no more of it. */
 export function called(): ToolCall {
-  return insideCalls.getStore() ?? UNTRACED;
+  const traceparent = insideCalls.getStore()?.traceparent;
+  return traceparent === undefined ? UNTRACED : { traceparent };
 }

@@ -32,21 +32,29 @@ export function callTrace(
   };
   let name = tool ? `execute_tool ${tool[1]}` : `${kind} ${redact(key).replace(/#1$/, "")}`;
   let error: Span["error"];
-  const add = (more: typeof attributes) => {
-    attributes = { ...attributes, ...more };
+  /** Messages and errors are an author's, and may be anything: what can't be told must not fail a call. */
+  const add = (more: () => typeof attributes) => {
+    try {
+      attributes = { ...attributes, ...more() };
+    } catch {
+      attributes["pawl.untold"] = true;
+    }
   };
   return {
     traceparent: sayTraceparent({ traceId: ids.traceId, spanId, sampled: ids.sampled }),
     asked: (request, again) => {
       name = `chat ${request.model}`;
-      add(askedAs(request, again, content ? redact : undefined));
+      add(() => askedAs(request, again, content ? redact : undefined));
     },
-    answered: (turn, cost) => add(answeredAs(turn, cost, attributes, content ? redact : undefined)),
-    failed: (thrown) => {
-      const type = isPawlError(thrown) ? thrown.code : thrown instanceof Error ? thrown.name : "thrown";
-      const message = content ? redact(messageOf(thrown)).slice(0, 500) : undefined;
-      error = { type: type.slice(0, 100), ...(message !== undefined && { message }) };
-    },
+    answered: (turn, cost) => add(() => answeredAs(turn, cost, attributes, content ? redact : undefined)),
+    failed: (thrown) =>
+      add(() => {
+        error = { type: "thrown" };
+        const type = isPawlError(thrown) ? thrown.code : thrown instanceof Error ? thrown.name : "thrown";
+        const message = content ? redact(messageOf(thrown)).slice(0, 500) : undefined;
+        error = { type: redact(String(type)).slice(0, 100), ...(message !== undefined && { message }) };
+        return {};
+      }),
     end: () =>
       record({
         traceId: ids.traceId,

@@ -6,8 +6,9 @@ import type { Redact } from "../values/redact.ts";
 
 type Attributes = Record<string, SpanValue | undefined>;
 
-/** Of a message's text, and of all messages together, in characters. */
+/** Of each part of a message, of its parts, and of all messages together; in characters. One message fits. */
 const TEXT_KEPT = 1_000;
+const PARTS_KEPT = 5;
 const MESSAGES_KEPT = 8_000;
 
 /** A turn's request, by https://opentelemetry.io/docs/specs/semconv/gen-ai. Without `redact` nothing of its content. */
@@ -71,7 +72,7 @@ function messagesText(messages: readonly Json[], redact: Redact): string {
 
 function partsText(content: Json | undefined, redact: Redact): string {
   const blocks = (Array.isArray(content) ? content : [{ type: "text", text: content }]) as JsonObject[];
-  return JSON.stringify(blocks.slice(0, 20).map((block) => part(block, redact)));
+  return JSON.stringify(blocks.slice(0, PARTS_KEPT).map((block) => part(block, redact)));
 }
 
 function part({ type, text, name, id, tool_use_id, input, content }: JsonObject, redact: Redact): JsonObject {
