@@ -7,7 +7,7 @@ import { type Submission, submit } from "../../shared/dispatch/submit.ts";
 import { type HandledCounts, serve } from "../../shared/runner/serve.ts";
 import { readVariables } from "../../shared/settings/variables.ts";
 import type { JsonObject } from "../../shared/values/json.ts";
-import { type OtlpReceiver, otlpReceiver } from "./http/otlp.ts";
+import { type OtlpReceiver, otlpReceiver, type Received } from "./http/otlp.ts";
 import { type Logged, type TestWorld, wired, world } from "./servers/stores.ts";
 
 /** The variables that turn traces on, for this receiver. */
@@ -54,4 +54,18 @@ export async function tracedStage(
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** A trace that began elsewhere, and the span in it that submits. */
+export const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+export const OUTSIDE = "00f067aa0ba902b7";
+export const given = `00-${TRACE}-${OUTSIDE}-01`;
+
+/** What a trace looks like: names, each below its parent, and those that are beside each other in order of the alphabet. */
+export function tree(spans: readonly Received[], parent?: string, depth = 0): string[] {
+  const isRoot = (span: Received) => !spans.some(({ spanId }) => spanId === span.parentSpanId);
+  return spans
+    .filter((span) => (parent === undefined ? isRoot(span) : span.parentSpanId === parent))
+    .toSorted((a, b) => a.name.localeCompare(b.name) || a.start - b.start)
+    .flatMap((span) => [`${"  ".repeat(depth)}${span.name}`, ...tree(spans, span.spanId, depth + 1)]);
 }
