@@ -27,8 +27,8 @@ import { contractRules, liveRules } from "./doctor/rules.ts";
 import { runsOnTarget } from "./drills/facts.ts";
 import { needsOf } from "./drills/report/list.ts";
 import { drills } from "./drills/table.ts";
-import { DASHBOARD, dashboardText } from "./monitoring/dashboard.ts";
-import { RULES, rulesText, runbooks } from "./monitoring/rules.ts";
+import { staleFiles } from "./monitoring/files.ts";
+import { runbooks } from "./monitoring/rules.ts";
 import { index, linked, pages, shortIndex, strays } from "./pages.ts";
 import { exportsOf, written } from "./reference.ts";
 
@@ -274,22 +274,13 @@ const parts: Record<string, Record<string, () => string>> = {
   "docs/monitoring.md": { alerts: runbooks },
 };
 
-/** Files that are made as a whole. */
-const wholes: Record<string, () => string> = { [RULES]: rulesText, [DASHBOARD]: dashboardText };
-
 const stray = strays("docs");
 if (stray.length > 0) {
   console.error(stray.join("\n"));
   process.exit(1);
 }
 const isCheck = process.argv.includes("--check");
-const stale: string[] = [];
-for (const [file, print] of Object.entries(wholes)) {
-  const [before, after] = [await readFile(file, "utf8").catch(() => undefined), print()];
-  if (after === before) continue;
-  stale.push(file);
-  if (!isCheck) await writeFile(file, after);
-}
+const stale = await staleFiles(isCheck);
 for (const file of new Set([...Object.keys(parts), ...pages.map(([name]) => `docs/${name}`)])) {
   const before = await readFile(file, "utf8");
   let after = before;

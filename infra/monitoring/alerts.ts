@@ -187,6 +187,9 @@ export const counterAlerts: Readonly<Record<Counter, readonly Alert[] | Quiet>> 
   ],
 };
 
+/** What waits for an agent that is paused waits by intent. */
+const UNLESS_PAUSED = "unless max by (job, agent) (pawl_agent_paused) > 0";
+
 /** What the gauges show. */
 export const gaugeAlerts: readonly Alert[] = [
   {
@@ -199,7 +202,7 @@ export const gaugeAlerts: readonly Alert[] = [
   },
   {
     name: "PawlQueueStuck",
-    expr: "sum by (job, agent) (pawl_queue_oldest_seconds) > 900 and sum by (job, agent) (pawl_queue_in_flight) == 0",
+    expr: `sum by (job, agent) (pawl_queue_oldest_seconds) > 900 and sum by (job, agent) (pawl_queue_in_flight) == 0 ${UNLESS_PAUSED}`,
     lasts: "5m",
     severity: "critical",
     summary: "tasks wait, and nobody takes them",
@@ -207,11 +210,19 @@ export const gaugeAlerts: readonly Alert[] = [
   },
   {
     name: "PawlQueueSlow",
-    expr: "sum by (job, agent) (pawl_queue_oldest_seconds) > 3600",
+    expr: `sum by (job, agent) (pawl_queue_oldest_seconds) > 3600 ${UNLESS_PAUSED}`,
     lasts: "15m",
     severity: "warning",
     summary: "the oldest task has waited for more than an hour",
     todo: "More is submitted than is done: raise the agent's `limits.lanes`. Or one task holds its lane: `pawl tasks --state running` shows it.",
+  },
+  {
+    name: "PawlAgentPaused",
+    expr: "max by (job, agent) (pawl_agent_paused) > 0",
+    lasts: "1d",
+    severity: "warning",
+    summary: "it has been paused for a day, and nothing new of it begins",
+    todo: "Somebody paused it: `pawl agents` says who and why. `pawl resume <agent>`, once that is over.",
   },
   {
     name: "PawlStoreFilling",

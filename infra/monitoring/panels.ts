@@ -196,6 +196,13 @@ const gaugePanels: readonly Panel[] = [
     says: "Age of the oldest message in a queue.",
   },
   {
+    title: "Paused",
+    shows: [[`max by (agent) (pawl_agent_paused{${AGENT}}) > 0`, "{{agent}}"]],
+    unit: "short",
+    as: "table",
+    says: "Agents of which nothing new begins, until somebody resumes them.",
+  },
+  {
     title: "Store filled",
     shows: [[`pawl_store_bytes{${AGENT}} / pawl_store_limit_bytes{${AGENT}}`, "{{agent}}"]],
     unit: "percentunit",
