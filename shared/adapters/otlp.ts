@@ -43,9 +43,15 @@ export function otlp({ url, headers, resource, timeout }: OtlpOptions): SendSpan
       const seconds = Number(response.headers.get("retry-after") ?? "none");
       return { kind: "again", why, ...(seconds >= 0 && { after: seconds * 1_000 }) };
     } catch (error) {
-      return { kind: "again", why: `the receiver of traces can't be reached: ${messageOf(error)}` };
+      return { kind: "again", why: `the receiver of traces can't be reached: ${reasonOf(error)}` };
     }
   };
+}
+
+/** What Node says of a connection that was not made stands in the cause. */
+function reasonOf(error: unknown): string {
+  const { cause } = (error ?? {}) as { cause?: { code?: unknown } };
+  return cause?.code === undefined ? messageOf(error) : `${messageOf(error)} (${String(cause.code)})`;
 }
 
 /** A receiver may take some of them. What it says besides is for nobody. */

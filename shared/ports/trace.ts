@@ -64,9 +64,9 @@ export interface Trace {
   /** To hand on to whoever a handler calls outside of its journaled calls. */
   traceparent(task: Task): string;
   ofTask(id: string): LogTrace | undefined;
-  /** Sends what waits, for so long at the most. What is left waits on. */
+  /** Sends what waits, for so long at the most; what is left waits on. A receiver that is away or slow is waited for once, not by all. */
   flush(ms: number): Promise<void>;
-  /** The same; what is left is lost, and counted. */
+  /** Sends what waits, and tries again, for so long at the most. What is left is lost, and counted. */
   close(ms: number): Promise<void>;
 }
 

@@ -28,6 +28,8 @@ export function spanBuffer({ send, every, clock, log, meter }: Buffering): SpanB
   let notBefore = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isTold = false;
+  /** Somebody has waited in vain for what is under way. */
+  let isSlow = false;
 
   const drop = (count: number, why: string) => {
     if (count > 0) meter.count("spans_dropped", { why }, count);
@@ -56,6 +58,7 @@ export function spanBuffer({ send, every, clock, log, meter }: Buffering): SpanB
   const sendSome = (): Promise<void> => {
     sending ??= sendOne().finally(() => {
       sending = undefined;
+      isSlow = false;
       // A refusal may ask for a longer pause than the timer has.
       unschedule();
       schedule();
@@ -79,16 +82,18 @@ export function spanBuffer({ send, every, clock, log, meter }: Buffering): SpanB
     clearTimeout(timer);
     timer = undefined;
   };
-  const flush = async (ms: number) => {
+  const sendAll = async (ms: number, isLast: boolean) => {
     const over = new AbortController();
     let isLate = false;
     const late = clock.sleep(ms, over.signal).then(() => {
       isLate = true;
     });
     while (waiting.length > 0 && !isLate) {
+      if (!isLast && (isSlow || notBefore > clock.monotonic())) break;
       await Promise.race([clock.sleep(notBefore - clock.monotonic(), over.signal), late]);
       if (!isLate) await Promise.race([sendSome(), late]);
     }
+    isSlow ||= isLate && sending !== undefined;
     over.abort("flushed");
   };
   return {
@@ -98,9 +103,9 @@ export function spanBuffer({ send, every, clock, log, meter }: Buffering): SpanB
       if (waiting.length === BATCH) unschedule();
       if (sending === undefined) schedule();
     },
-    flush,
+    flush: (ms) => sendAll(ms, false),
     close: async (ms) => {
-      await flush(ms);
+      await sendAll(ms, true);
       unschedule();
       drop(waiting.length, "unsent");
       waiting = [];

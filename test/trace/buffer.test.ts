@@ -84,11 +84,24 @@ describe("spans on their way", () => {
       spans[0]?.name === "0" ? { kind: "again", why: "answered 503" } : TAKEN,
     );
     for (let i = 0; i < 513; i++) s.buffer.record(span(String(i)));
-    await s.buffer.flush(1_000_000);
+    await s.buffer.close(1_000_000);
     expect(s.sent.map((one) => one.length)).toEqual([512, 512, 512, 512, 512, 512, 1]);
     expect(s.dropped).toEqual({ unreachable: 512 });
     // Once, not at each try.
     expect(s.said).toEqual(["spans.unsent: answered 503"]);
+  });
+
+  test("are waited for once where the receiver is slow, and not at all while it is left alone", async () => {
+    const slow = Promise.withResolvers<Sent>();
+    const s = stage(() => slow.promise);
+    s.buffer.record(span("a"));
+    await s.buffer.flush(20);
+    // Who waited now would wait for longer than this test may take.
+    await s.buffer.flush(3_600_000);
+    slow.resolve({ kind: "again", why: "away", after: 3_600_000 });
+    await slow.promise;
+    await s.buffer.flush(3_600_000);
+    expect(s.sent).toHaveLength(1);
   });
 
   test("that are refused are not tried again", async () => {
@@ -145,6 +158,10 @@ describe("a request of OTLP", () => {
     await using receiver = await otlpReceiver();
     receiver.answer(undefined);
     expect(await sender(receiver.url, 50)([span("a")])).toMatchObject({ kind: "again" });
-    expect(await sender("http://127.0.0.1:1")([span("a")])).toMatchObject({ kind: "again" });
+    const away = await sender("http://127.0.0.1:1")([span("a")]);
+    expect(away).toMatchObject({
+      kind: "again",
+      why: expect.stringContaining("can't be reached: fetch failed"),
+    });
   });
 });
