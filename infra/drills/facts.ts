@@ -15,8 +15,11 @@ export type FaultKind =
   | "clock moved"
   | "asked twice";
 
-/** What a drill needs beside its runners. "server": a nats-server of its own, because it is killed, filled or restarted. */
-export type Need = "server" | "cluster" | "firestore" | "proxy" | "words";
+/**
+ * What a drill needs beside its runners. "server": a nats-server of its own, because it is killed, filled or restarted;
+ * "words": every word to the broker is heard; "settings": those of its own.
+ */
+export type Need = "server" | "cluster" | "firestore" | "proxy" | "words" | "settings";
 
 /** The five promises of the README, by the words that verdicts name them with. */
 export const promises = {
@@ -44,11 +47,11 @@ export interface Facts {
   readonly budget?: number;
   /** The most that its own server may keep on its disk: "4MB". No limit where it is left out. */
   readonly storage?: string;
-  /** Settings of its own, on the throw-away stack. */
+  /** Settings of its own, on the throw-away stack: on a target those that are there hold. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Only what is done to processes needs no hold over servers. */
-export function runsOnTarget({ needs, env }: Facts): boolean {
-  return needs.length === 0 && env === undefined;
+export function runsOnTarget({ needs }: Facts): boolean {
+  return needs.length === 0;
 }

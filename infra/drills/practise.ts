@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configFrom } from "../../functions/wiring/config.ts";
-import { PawlError } from "../../shared/errors/errors.ts";
+import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { say, sayJson } from "../cli/output.ts";
 import type { Drill } from "./drill.ts";
 import { runsOnTarget } from "./facts.ts";
@@ -34,6 +34,7 @@ export async function practise(chosen: readonly Drill[], options: Practice): Pro
   const hint = (line: string) => process.stderr.write(`${line}\n`);
   await using servers = target === undefined ? ownServers(hint) : targetServers(target, process.env);
   const drills = await choose(chosen, options, servers);
+  if (report !== undefined) await mkdir(report, { recursive: true }).catch(unwritable(report));
   const compiled = await mkdtemp(join(tmpdir(), "pawl-drills-"));
   const line = board(process.stderr, drills.length);
   const begun = Date.now();
@@ -86,8 +87,12 @@ async function choose(
   return chosen.filter(runsOnTarget);
 }
 
+/** Said before the drills, not after ten minutes of them. */
+const unwritable = (folder: string) => (error: unknown) => {
+  throw new PawlError("usage", `--report ${folder}: the folder can't be made: ${messageOf(error)}`);
+};
+
 async function keep(folder: string, evidence: Evidence, quiet: boolean): Promise<void> {
-  await mkdir(folder, { recursive: true });
   const json = { ...evidence, results: evidence.results.map(resultJson) };
   await writeFile(join(folder, "drills.md"), markdown(evidence));
   await writeFile(join(folder, "drills.html"), html(evidence));

@@ -12,8 +12,15 @@ export interface Hunted extends Guarded {
   readonly why?: string;
 }
 
-/** The same command that an operator gives, on code that lacks one guard. */
 export async function hunt(guarded: Guarded, env: NodeJS.ProcessEnv = {}): Promise<Hunted> {
+  for (let left = guarded.tries ?? 1; ; left--) {
+    const hunted = await once(guarded, env);
+    if (hunted.isMissed || left <= 1) return hunted;
+  }
+}
+
+/** The same command that an operator gives, on code that lacks one guard. */
+async function once(guarded: Guarded, env: NodeJS.ProcessEnv): Promise<Hunted> {
   const { drill, mutant, breaks } = guarded;
   const args = [at("../../infra/cli/main.ts"), "drill", drill, "--json", "--patience", "15s"];
   const child = spawn(process.execPath, args, {

@@ -73,6 +73,8 @@ export const crash: readonly Drill[] = [
     fault: "process killed",
     about: "nothing lost",
     needs: [],
+    // Each start takes an ack_wait and a lease.
+    env: { PAWL_CRASH_LIMIT: "3" },
     seconds: 24,
     run: async (stage) => {
       const id = await stage.submit([{ do: "die" }], { ends: "failed" });

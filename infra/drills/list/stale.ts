@@ -125,7 +125,7 @@ export const stale: readonly Drill[] = [
     what: "A platform ends each invocation before the task is done: the next goes on where it stood",
     fault: "time limit",
     about: "never repeated",
-    needs: [],
+    needs: ["settings"],
     env: { PAWL_TIME_LIMIT: "5s" },
     seconds: 14,
     run: async (stage) => {

@@ -17,6 +17,7 @@ export interface Evidence {
   readonly seconds: number;
   readonly where: string;
   readonly verdict: string;
+  readonly settings: Readonly<Record<string, string>>;
   readonly versions: Readonly<Record<string, string>>;
   readonly promises: Readonly<Record<string, string>>;
   readonly results: readonly Result[];
@@ -36,6 +37,7 @@ export async function evidenceOf(
     date: new Date(begun).toISOString(),
     seconds: Math.round((Date.now() - begun) / 1000),
     where: servers.name,
+    settings: servers.settings,
     verdict: verdictLine(results),
     versions: await versionsOf(servers),
     promises,

@@ -2,10 +2,20 @@ import { STYLE } from "../../../shared/reconcile/page/style.ts";
 import { text } from "../../../shared/reconcile/page/text.ts";
 import type { Result } from "../run.ts";
 import type { Evidence } from "./evidence.ts";
-import { figureRows, PROMISES } from "./text.ts";
+import { figureRows, ownSettings, PROMISES } from "./text.ts";
 
 /** One page that needs nothing else: to be read, printed, mailed and kept. All that is not ours is escaped. */
-export function html({ date, seconds, where, verdict, versions, results, left, promises }: Evidence): string {
+export function html({
+  date,
+  seconds,
+  where,
+  verdict,
+  versions,
+  settings,
+  results,
+  left,
+  promises,
+}: Evidence): string {
   const isOk = results.every(({ fate }) => fate === "held" || fate === "not run");
   const facts = { when: `${date}, ${seconds} s`, where, ...versions };
   return `<!doctype html>
@@ -28,6 +38,10 @@ ${results.map(row).join("\n")}
 ${left.map((one) => cells([one.name, one.fault, "not run", "", ...PROMISES.map(() => "")])).join("\n")}
 </tbody></table>
 ${results.map(section).join("\n")}
+<section><h2>Settings</h2>
+<p>A drill that has others names them in its own section.</p>
+${pairs(Object.entries(settings))}
+</section>
 </main>
 </body>
 </html>
@@ -51,6 +65,7 @@ function row({ drill, fate, seconds, judgement }: Result): string {
 function section({ drill, fate, why, judgement, figures, reconciled, findings = [], told }: Result): string {
   return `<section><h2>${text(`${drill.name}: ${fate}`)}</h2>
 <p>${text(drill.what)}.</p>
+${drill.env ? `<p>With ${text(ownSettings(drill))}.</p>` : ""}
 ${why === undefined ? "" : `<p>${text(why)}</p>`}
 ${list((judgement?.broken ?? []).map(({ promise, detail }) => `BROKEN, ${promise}: ${detail}`))}
 ${list([...told, ...(reconciled === undefined ? [] : [`the reconciliation: ${reconciled}`]), ...findings])}

@@ -1,6 +1,6 @@
 import type { Result } from "../run.ts";
 import type { Evidence } from "./evidence.ts";
-import { figureRows, PROMISES } from "./text.ts";
+import { figureRows, ownSettings, PROMISES } from "./text.ts";
 
 /** In a table's cell, and anywhere: what a model or a stranger wrote is text. */
 const cell = (text: string) =>
@@ -8,6 +8,7 @@ const cell = (text: string) =>
 
 /** The evidence as Markdown. */
 export function markdown({
+  settings,
   date,
   seconds,
   where,
@@ -34,6 +35,11 @@ export function markdown({
     ...left.map((one) => `| ${one.name} | ${one.fault} | not run | |${"  |".repeat(PROMISES.length)}`),
     "",
     ...results.flatMap(section),
+    "## Settings",
+    "",
+    "A drill that has others names them in its own section.",
+    "",
+    ...Object.entries(settings).map(([name, value]) => `- \`${name}=${cell(value)}\``),
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -59,6 +65,7 @@ function section({
     "",
     `${cell(drill.what)}.`,
     "",
+    ...(drill.env ? [`With ${cell(ownSettings(drill))}.`, ""] : []),
     ...(why === undefined ? [] : [cell(why), ""]),
     ...(judgement?.broken ?? []).map(({ promise, detail }) => `- **${promise}**: ${cell(detail)}`),
     ...told.map((line) => `- ${cell(line)}`),

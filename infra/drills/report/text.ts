@@ -1,4 +1,5 @@
 import { sayDuration } from "../../../shared/values/duration.ts";
+import type { Drill } from "../drill.ts";
 import { type PromiseName, promises } from "../facts.ts";
 import type { Figures } from "../judge/figures.ts";
 import type { Result } from "../run.ts";
@@ -33,6 +34,12 @@ function brokenPromises(broken: readonly Result[]): PromiseName[] {
   const all = broken.flatMap(({ judgement }) => judgement?.broken ?? []);
   return PROMISES.filter((name) => all.some(({ promise }) => promise === name));
 }
+
+/** "PAWL_ACK_WAIT=6s" */
+export const ownSettings = ({ env = {} }: Drill): string =>
+  Object.entries(env)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
 
 /** What a drill of deduplication is asked for, as rows. */
 export function figureRows(figures: Figures): (readonly [what: string, value: string])[] {

@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configFrom } from "../../../functions/wiring/config.ts";
 import { PawlError } from "../../../shared/errors/errors.ts";
+import { protocolVariables } from "../../../shared/settings/protocol.ts";
+import { type Settings, settingsFrom } from "../../../shared/settings/settings.ts";
+import type { Variable } from "../../../shared/settings/variable.ts";
 import { variables } from "../../../shared/settings/variables.ts";
+import { parseDuration, showDuration } from "../../../shared/values/duration.ts";
 import { HOW_TO_GET, startEmulator } from "../../local/emulator.ts";
 import { findNatsServer } from "../../local/find-nats.ts";
 import { type LocalNats, type LocalNatsOptions, startNats } from "../../local/nats-server.ts";
@@ -14,6 +18,8 @@ import { type Cluster, type ClusterNode, startCluster } from "../faults/cluster.
 export interface Servers extends AsyncDisposable {
   /** "a throw-away local stack", or whose. */
   readonly name: string;
+  /** The protocol's numbers that hold there, as one sets them. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Several drills at once: each has a namespace of its own. */
   readonly isOurs: boolean;
   /** Why this drill can't take place here, for a person to read. */
@@ -34,9 +40,9 @@ export interface Place extends AsyncDisposable {
 }
 
 /** Short, so that a drill takes seconds. */
-const SETTINGS = { PAWL_ACK_WAIT: "2s", PAWL_STOP_GRACE: "1s", PAWL_CRASH_LIMIT: "3" };
-/** An election takes 4 to 7 s: a lease of 2 s would lapse in each. */
-const CLUSTER = { PAWL_ACK_WAIT: "3s", PAWL_REQUEST_TIMEOUT: "1900ms", PAWL_REPLICAS: "3" };
+const SETTINGS = { PAWL_ACK_WAIT: "2s", PAWL_STOP_GRACE: "1s" };
+/** An election takes 4 to 7 s, and a lease of less than 2 s lapses in each: no start of those is a crash. */
+const CLUSTER = { PAWL_REPLICAS: "3", PAWL_CRASH_LIMIT: "50" };
 
 /** Asked for by several at once, it is made once. */
 function memo<T>(make: () => Promise<T>): () => Promise<T> {
@@ -80,6 +86,7 @@ export function ownServers(tell: (line: string) => void): Servers {
   });
   return {
     name: "a throw-away local stack",
+    settings: shownSettings(SETTINGS),
     isOurs: true,
     missing: async ({ needs }) =>
       needs.includes("firestore") && !(await firestore())
@@ -111,6 +118,19 @@ export function ownServers(tell: (line: string) => void): Servers {
   };
 }
 
+/** Of all that are not secret, and say how Pawl behaves: as they hold. */
+function shownSettings(given: Readonly<Record<string, string>>): Record<string, string> {
+  const settings = settingsFrom(given);
+  const rows: [string, Variable][] = Object.entries(protocolVariables);
+  return Object.fromEntries(
+    rows.map(([name, { sets, read, default: text = "" }]) => {
+      const value = settings[sets as keyof Settings];
+      const shown = typeof value === "number" && read === parseDuration ? showDuration(value) : String(value);
+      return [name, typeof value === "object" ? (given[name] ?? text) : shown];
+    }),
+  );
+}
+
 /** An address may have a password in it. */
 const shownServers = (url: string) => url.replaceAll(/\/\/[^@,/]*@/g, "//");
 
@@ -128,9 +148,10 @@ export function targetServers(namespace: string, env: NodeJS.ProcessEnv): Server
   const place = { env: { ...given, PAWL_NAMESPACE: namespace }, [Symbol.asyncDispose]: async () => {} };
   return {
     name: `${shownServers(nats.url)}, namespace ${namespace}`,
+    settings: shownSettings(given),
     isOurs: false,
-    missing: async ({ needs, env }) =>
-      needs.length > 0 || env
+    missing: async ({ needs }) =>
+      needs.length > 0
         ? "it needs servers that can be killed, filled, cut off or listened to, or settings of its own: run it without --target"
         : undefined,
     open: async () => place,
