@@ -30,7 +30,11 @@ export async function practise(chosen: readonly Drill[], options: Practice): Pro
   const { target, report, json = false, verbose = false } = options;
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.on(signal, () => stop.abort(new Error("stopped")));
+    process.on(signal, () => {
+      // Who says it again does not want to wait for servers to end: their guards end them.
+      if (stop.signal.aborted) process.exit(130);
+      stop.abort(new Error("stopped"));
+    });
   const hint = (line: string) => process.stderr.write(`${line}\n`);
   await using servers = target === undefined ? ownServers(hint) : targetServers(target, process.env);
   const drills = await choose(chosen, options, servers);

@@ -5,9 +5,10 @@ import { expect, inject, test } from "vitest";
 import { checkTarget } from "../../infra/drills/stage/target.ts";
 import { drills } from "../../infra/drills/table.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import { mutantNamed } from "../sim/mutants/guards.ts";
 import { CLI, startProcess } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
-import { guarded, guardNamed } from "./guards.ts";
+import { guarded } from "./guards.ts";
 import { hunt } from "./hunt.ts";
 
 const natsServer = { PAWL_NATS_SERVER: inject("natsServer") };
@@ -41,7 +42,7 @@ test("without its guard a drill fails, and names the promise", async () => {
 
 test("every drill has a guard that it is proven by", () => {
   expect(guarded.map(({ drill }) => drill)).toEqual(drills.map(({ name }) => name));
-  for (const { mutant } of guarded) expect(guardNamed(mutant).changes.length).toBeGreaterThan(0);
+  for (const { mutant } of guarded) expect(mutantNamed(mutant).changes.length).toBeGreaterThan(0);
 });
 
 test("a namespace that has anything of others' is no target, and says what", async () => {

@@ -1,10 +1,9 @@
 import type { PromiseName } from "../../infra/drills/facts.ts";
-import { type Mutant, mutants } from "../sim/mutants/guards.ts";
 
 /** A drill, the guard that it stands on, and the promise that is broken without it. */
 export interface Guarded {
   readonly drill: string;
-  /** Its name among the simulator's mutants, or among those below. */
+  /** Its name among the simulator's mutants. */
   readonly mutant: string;
   readonly breaks: PromiseName;
   /** How long an election takes is the servers' own: it may take several tries to have it overlap. */
@@ -12,47 +11,6 @@ export interface Guarded {
   /** Whether `npm test` checks it too. */
   readonly isQuick?: boolean;
 }
-
-/** Guards that the simulator has no mutant of: its world has no such fault, or sees them missed in other ways. */
-const own: readonly Mutant[] = [
-  {
-    name: "heartbeats",
-    guard: "a message in hand is held by heartbeats",
-    file: "runner/lease.ts",
-    changes: [["  void beats();\n", ""]],
-  },
-  {
-    name: "stale-silent",
-    guard: "who has lost its lease says nothing to the broker",
-    file: "runner/handle.ts",
-    changes: [
-      [
-        'return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };',
-        'return { word: { kind: "ack" }, as: "abandoned", detail: "lease lost" };',
-      ],
-    ],
-  },
-  {
-    name: "put-back",
-    guard: "a message whose task can't be claimed is put back, not acked",
-    file: "runner/handle.ts",
-    changes: [
-      [
-        'return { word: { kind: "nak", delayMs: LET_GO }, as: "store-away", detail: error.message };',
-        'return { word: { kind: "ack" }, as: "store-away", detail: error.message };',
-      ],
-    ],
-  },
-  {
-    name: "poison-kept",
-    guard: "what can't be read as a task is kept as a dead letter before it is acked",
-    file: "runner/handle.ts",
-    changes: [
-      ["  const id = await keepPoison(\n", "  const id = idOf(execution);\n  void (() => keepPoison(\n"],
-      ["    problem,\n  );\n", "    problem,\n  ));\n"],
-    ],
-  },
-];
 
 export const guarded: readonly Guarded[] = [
   { drill: "crash-before-ack", mutant: "record-before-ack", breaks: "never repeated", isQuick: true },
@@ -83,9 +41,3 @@ export const guarded: readonly Guarded[] = [
   { drill: "approval-delivered-twice", mutant: "answered-meanwhile", breaks: "nothing lost" },
   { drill: "cancel-during-takeover", mutant: "cancel-by-journal", breaks: "never repeated" },
 ];
-
-export function guardNamed(name: string): Mutant {
-  const found = [...mutants, ...own].find((one) => one.name === name);
-  if (!found) throw new Error(`There is no mutant ${JSON.stringify(name)}`);
-  return found;
-}

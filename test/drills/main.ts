@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { drills } from "../../infra/drills/table.ts";
-import { guarded, guardNamed } from "./guards.ts";
+import { mutantNamed } from "../sim/mutants/guards.ts";
+import { guarded } from "./guards.ts";
 import { type Hunted, hunt } from "./hunt.ts";
 
 interface Options {
@@ -59,7 +60,7 @@ async function main({ only, jobs, json }: Options): Promise<number> {
 }
 
 function row({ drill, mutant, breaks, broken, isMissed, why, exitCode }: Hunted): string {
-  const { guard } = guardNamed(mutant);
+  const { guard } = mutantNamed(mutant);
   const detail = broken.find(({ promise }) => promise === breaks)?.detail ?? "";
   const fate = isMissed ? `${breaks} | ${detail.slice(0, 160)}` : `NOT MISSED (exit ${exitCode}) | ${why}`;
   return `| ${drill} | ${mutant}: ${guard} | ${fate.replaceAll("\n", " ")} |`;

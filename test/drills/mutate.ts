@@ -1,5 +1,5 @@
 import { mutateAtLoad } from "../sim/mutants/at-load.ts";
-import { guardNamed } from "./guards.ts";
+import { mutantNamed } from "../sim/mutants/guards.ts";
 
 /** Loaded before everything else, in the drill's own process and in those that it starts. */
-mutateAtLoad(guardNamed(process.env.DRILL_MUTANT ?? ""));
+mutateAtLoad(mutantNamed(process.env.DRILL_MUTANT ?? ""));

@@ -86,4 +86,41 @@ export const holding: readonly Mutant[] = [
     file: "runner/run.ts",
     changes: [["abort.abort(EXECUTION_OVER)", "void EXECUTION_OVER"]],
   },
+  {
+    name: "stale-silent",
+    guard: "who has lost its lease says nothing to the broker",
+    file: "runner/handle.ts",
+    changes: [
+      [
+        'return { word: { kind: "silent" }, as: "abandoned", detail: "lease lost" };',
+        'return { word: { kind: "ack" }, as: "abandoned", detail: "lease lost" };',
+      ],
+    ],
+  },
+  {
+    name: "put-back",
+    guard: "a message whose task can't be claimed is put back, not acked",
+    file: "runner/handle.ts",
+    changes: [
+      [
+        'return { word: { kind: "nak", delayMs: LET_GO }, as: "store-away", detail: error.message };',
+        'return { word: { kind: "ack" }, as: "store-away", detail: error.message };',
+      ],
+    ],
+  },
+  {
+    name: "heartbeats",
+    guard: "a message in hand is held by heartbeats",
+    file: "runner/lease.ts",
+    changes: [["  void beats();\n", ""]],
+  },
+  {
+    name: "poison-kept",
+    guard: "what can't be read as a task is kept as a dead letter before it is acked",
+    file: "runner/handle.ts",
+    changes: [
+      ["  const id = await keepPoison(\n", "  const id = idOf(execution);\n  void (() => keepPoison(\n"],
+      ["    problem,\n  );\n", "    problem,\n  ));\n"],
+    ],
+  },
 ];
