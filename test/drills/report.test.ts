@@ -50,5 +50,8 @@ test("the last line says what held, what was broken and in which drill, and what
   expect(verdictLine([held, broken, failed])).toBe(
     `BROKEN in 1 of 2 drills: no overlap (${drill.name}). Not carried out: ${drill.name}.`,
   );
+  expect(verdictLine([failed])).toBe(
+    `No drill was carried out to its end: nothing is proven. Not carried out: ${drill.name}.`,
+  );
   expect(resultLines(broken)[1]).toContain("no overlap: <script>");
 });

@@ -21,9 +21,11 @@ export function verdictLine(results: readonly Result[]): string {
   const ran = held.length + broken.length;
   const names = (some: readonly Result[]) => some.map(({ drill }) => drill.name).join(", ");
   const said = [
-    broken.length === 0
-      ? `All five promises held in ${held.length} of ${ran} drills.`
-      : `BROKEN in ${broken.length} of ${ran} drills: ${brokenPromises(broken).join(", ")} (${names(broken)}).`,
+    ran === 0
+      ? "No drill was carried out to its end: nothing is proven."
+      : broken.length === 0
+        ? `All five promises held in ${held.length} of ${ran} drills.`
+        : `BROKEN in ${broken.length} of ${ran} drills: ${brokenPromises(broken).join(", ")} (${names(broken)}).`,
     failed.length > 0 ? `Not carried out: ${names(failed)}.` : "",
     left.length > 0 ? `Not run: ${names(left)}.` : "",
   ];

@@ -47,7 +47,13 @@ function actorOf(name: string, server: ServerProcess): Actor & AsyncDisposable {
     isOver = true;
   });
   const send = (signal: NodeJS.Signals) => {
-    if (!isOver) process.kill(pid, signal);
+    if (isOver) return;
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      // It has just ended, and its guard has yet to say so.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
   };
   const says = (pattern: RegExp) =>
     Promise.race([
