@@ -1,6 +1,5 @@
 import { messageOf } from "../../shared/errors/errors.ts";
 import type { Drill } from "./drill.ts";
-import { runsOnTarget } from "./facts.ts";
 import { gather } from "./judge/evidence.ts";
 import { type Figures, figuresOf } from "./judge/figures.ts";
 import { type Judgement, judge } from "./judge/judge.ts";
@@ -72,6 +71,7 @@ export async function runDrill(drill: Drill, running: Running): Promise<Result> 
   let told: readonly string[] = [];
   try {
     await using place = await servers.open(drill);
+    stop.throwIfAborted();
     // Servers that several use are started once.
     begun = performance.now();
     const hears = servers.isOurs && !COUNTS_ANEW.has(drill.fault);
@@ -95,6 +95,3 @@ export async function runDrill(drill: Drill, running: Running): Promise<Result> 
     return { drill, fate: "failed", seconds: seconds(), why: messageOf(error), told };
   }
 }
-
-/** Of these, those that can be run on servers that are not ours. */
-export const onTarget = (drills: readonly Drill[]) => drills.filter(runsOnTarget);

@@ -14,6 +14,7 @@ export interface Judgement {
 /** One judge for all drills: what was seen outside of Pawl, against what Pawl says. */
 export function judge(evidence: Evidence): Judgement {
   const broken = [
+    ...evidence.claims.flatMap(({ broken: promise, why }) => (promise ? [{ promise, detail: why }] : [])),
     ...oneResult(evidence),
     ...overlapped(evidence),
     ...staleWords(evidence),

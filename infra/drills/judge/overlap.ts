@@ -34,7 +34,7 @@ export function overlapped({ deeds, claims }: Evidence): Broken[] {
 
 /**
  * Words about a delivery after the broker had heard of a later one, while the task was not over: JetStream honours them.
- * After a restart a server counts anew, so only words of the same life are compared: the counts fall then.
+ * Where a server is killed its counts begin anew, and nothing is heard.
  */
 export function staleWords({ words, stored }: Evidence): Broken[] {
   const settledAt = new Map<string, number>();

@@ -1,6 +1,6 @@
 import { resolve } from "../../../shared/audit/operations.ts";
 import type { Drill } from "../drill.ts";
-import { byHand, person } from "../stage/person.ts";
+import { comesTo, person } from "../stage/person.ts";
 
 export const crash: readonly Drill[] = [
   {
@@ -62,7 +62,7 @@ export const crash: readonly Drill[] = [
       stage.board.hold(false);
       stage.tell("the effect has arrived; runner A is killed before the answer");
       await stage.runner("B");
-      if ((await byHand(stage, id, "in_doubt")) !== "in_doubt") return;
+      if ((await comesTo(stage, id, "in_doubt")) !== "in_doubt") return;
       stage.tell("the task is in doubt; a person looks at the receiver, and says that it happened");
       await resolve(person(stage), id, { happened: true, receipt: { status: 200, by: "a person" } });
     },
@@ -82,7 +82,7 @@ export const crash: readonly Drill[] = [
       const most = stage.deps.settings.crashLimit + 2;
       for (let starts = 1; starts <= most; starts++) {
         const runner = await stage.runner(String(starts));
-        const ended = await Promise.race([runner.exited.then(() => "died"), byHand(stage, id, "failed")]);
+        const ended = await Promise.race([runner.exited.then(() => "died"), comesTo(stage, id, "failed")]);
         if (ended !== "died") return stage.tell(`runner ${starts} made a dead letter of it`);
         stage.tell(`runner ${starts} died of it`);
       }

@@ -2,7 +2,7 @@ import { cancel, redrive, resolve, signal } from "../../../shared/audit/operatio
 import { approvalSignal } from "../../../shared/task/signals.ts";
 import { BUDGET } from "../agents/lib/errand.ts";
 import type { Drill } from "../drill.ts";
-import { byHand, person } from "../stage/person.ts";
+import { comesTo, person } from "../stage/person.ts";
 import { FRUGAL } from "../stage/stage.ts";
 
 export const people: readonly Drill[] = [
@@ -21,7 +21,7 @@ export const people: readonly Drill[] = [
         { do: "step", name: "last", ms: 0 },
       ]);
       await stage.runner("A");
-      if ((await byHand(stage, id, "failed")) !== "failed") return;
+      if ((await comesTo(stage, id, "failed")) !== "failed") return;
       stage.tell(
         "it has failed for good; what it failed on is mended, and it is redriven from its first step",
       );
@@ -46,7 +46,7 @@ export const people: readonly Drill[] = [
       stage.model.hold(false);
       stage.tell(`runner A is killed while its model answers; the budget of $${BUDGET} is for one turn`);
       await stage.runner("B", { agent: FRUGAL });
-      await byHand(stage, id, "failed");
+      await comesTo(stage, id, "failed");
     },
   },
   {
@@ -88,7 +88,7 @@ export const people: readonly Drill[] = [
       await b.says(/"takeover\.wait"/);
       await cancel(person(stage), id);
       stage.tell("runner A died with an effect under way; its task is cancelled while runner B waits");
-      if ((await byHand(stage, id, "in_doubt")) !== "in_doubt") return;
+      if ((await comesTo(stage, id, "in_doubt")) !== "in_doubt") return;
       stage.tell("the task is in doubt; a person looks, and says that it happened");
       await resolve(person(stage), id, { happened: true, receipt: { status: 200, by: "a person" } });
     },

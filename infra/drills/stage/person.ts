@@ -10,7 +10,7 @@ export function person({ deps }: Stage): Wired {
 }
 
 /** Waits until a task is in this state, or over in any: what it came to instead, the judge says. */
-export function byHand(stage: Stage, id: string, state: State): Promise<State> {
+export function comesTo(stage: Stage, id: string, state: State): Promise<State> {
   return stage.until(`${id} is ${state}`, async () => {
     const task = await stage.task(id);
     return (task.state === state || isFinal(task)) && task.state;

@@ -88,10 +88,13 @@ export function ownServers(tell: (line: string) => void): Servers {
     name: "a throw-away local stack",
     settings: shownSettings(SETTINGS),
     isOurs: true,
-    missing: async ({ needs }) =>
-      needs.includes("firestore") && !(await firestore())
+    missing: async ({ needs }) => {
+      // Without a nats-server there is no drill at all, which is said once.
+      await found();
+      return needs.includes("firestore") && !(await firestore())
         ? `it needs the Firestore emulator. Get it: ${HOW_TO_GET}`
-        : undefined,
+        : undefined;
+    },
     open: async ({ needs, env, storage }) => {
       const own = new AsyncDisposableStack();
       const namespace = `d-${crypto.randomUUID().slice(0, 8)}`;
@@ -118,6 +121,9 @@ export function ownServers(tell: (line: string) => void): Servers {
   };
 }
 
+/** Nobody is told of what a drill breaks, no function is woken for it, and its runners are processes without an end. */
+const NOT_FOR_DRILLS = /^PAWL_(WEBHOOK_|WAKE_URL$|TIME_LIMIT$|DRILL_)/;
+
 /** Of all that are not secret, and say how Pawl behaves: as they hold. */
 function shownSettings(given: Readonly<Record<string, string>>): Record<string, string> {
   const settings = settingsFrom(given);
@@ -143,7 +149,9 @@ export function targetServers(namespace: string, env: NodeJS.ProcessEnv): Server
       `--target ${namespace} is the namespace that these settings run in (PAWL_NAMESPACE). Drills kill runners, take messages and plant faults: give them a namespace of their own, such as ${namespace.slice(0, 24)}-drills`,
     );
   const given = Object.fromEntries(
-    Object.keys(variables).flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] as string]])),
+    Object.keys(variables)
+      .filter((name) => env[name] !== undefined && !NOT_FOR_DRILLS.test(name))
+      .map((name) => [name, env[name] as string]),
   );
   const place = { env: { ...given, PAWL_NAMESPACE: namespace }, [Symbol.asyncDispose]: async () => {} };
   return {

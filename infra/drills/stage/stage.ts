@@ -12,6 +12,7 @@ import type { State, Task } from "../../../shared/task/document.ts";
 import { consumerName, streamName } from "../../../shared/task/names.ts";
 import type { LocalNats } from "../../local/nats-server.ts";
 import { type Act, MENDED } from "../agents/lib/errand.ts";
+import type { PromiseName } from "../facts.ts";
 import type { Cluster, ClusterNode } from "../faults/cluster.ts";
 import { type Deed, deedsOf } from "../outside/acts.ts";
 import { type Board, startBoard } from "../outside/board.ts";
@@ -40,6 +41,8 @@ export interface Claimed {
   readonly over?: string;
   /** Nothing may be done by this process: it can't know that the task is its own. */
   readonly silent?: number;
+  /** The drill itself saw it broken. */
+  readonly broken?: PromiseName;
 }
 
 /** Everything that one drill needs, and what is seen while it runs. */
