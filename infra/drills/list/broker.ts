@@ -78,7 +78,7 @@ export const broker: readonly Drill[] = [
       await stage.mend(id);
       await stage.runner("B");
       cluster.isolate(alone, "silent");
-      stage.tell(`${alone.name} is cut off from its peers; runner ${a.name} still reaches it`);
+      stage.tell(`${alone.name} is cut off from its peers; ${a.name} still reaches it`);
       await stage.settled();
       await cluster.heal(streams);
     },
