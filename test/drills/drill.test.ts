@@ -37,7 +37,8 @@ test("two drills are carried out: all promises hold, and the evidence is written
 test("without its guard a drill fails, and names the promise", async () => {
   const quick = guarded.filter(({ isQuick }) => isQuick);
   expect(quick.length).toBeGreaterThan(0);
-  for (const one of quick) expect(await hunt(one, natsServer)).toMatchObject({ exitCode: 1, isMissed: true });
+  for (const one of quick)
+    expect(await hunt(one, natsServer, "90s")).toMatchObject({ exitCode: 1, isMissed: true });
 });
 
 test("every drill has a guard that it is proven by", () => {

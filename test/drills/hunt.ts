@@ -12,17 +12,18 @@ export interface Hunted extends Guarded {
   readonly why?: string;
 }
 
-export async function hunt(guarded: Guarded, env: NodeJS.ProcessEnv = {}): Promise<Hunted> {
+/** `patience`: where a task never ends for want of its guard, it is waited for so long. */
+export async function hunt(guarded: Guarded, env: NodeJS.ProcessEnv = {}, patience = "15s"): Promise<Hunted> {
   for (let left = guarded.tries ?? 1; ; left--) {
-    const hunted = await once(guarded, env);
+    const hunted = await once(guarded, env, patience);
     if (hunted.isMissed || left <= 1) return hunted;
   }
 }
 
 /** The same command that an operator gives, on code that lacks one guard. */
-async function once(guarded: Guarded, env: NodeJS.ProcessEnv): Promise<Hunted> {
+async function once(guarded: Guarded, env: NodeJS.ProcessEnv, patience: string): Promise<Hunted> {
   const { drill, mutant, breaks } = guarded;
-  const args = [at("../../infra/cli/main.ts"), "drill", drill, "--json", "--patience", "15s"];
+  const args = [at("../../infra/cli/main.ts"), "drill", drill, "--json", "--patience", patience];
   const child = spawn(process.execPath, args, {
     env: {
       ...process.env,
