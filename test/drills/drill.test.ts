@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
+import { targetServers } from "../../infra/drills/stage/servers.ts";
 import { checkTarget } from "../../infra/drills/stage/target.ts";
 import { drills } from "../../infra/drills/table.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
@@ -44,6 +45,32 @@ test("without its guard a drill fails, and names the promise", async () => {
 test("every drill has a guard that it is proven by", () => {
   expect(guarded.map(({ drill }) => drill)).toEqual(drills.map(({ name }) => name));
   for (const { mutant } of guarded) expect(mutantNamed(mutant).changes.length).toBeGreaterThan(0);
+});
+
+test("on a target its own settings hold, but nobody is told, and no function is woken", async () => {
+  const env = {
+    NATS_URL: "nats://example.com:4222",
+    PAWL_STORE: "nats-kv",
+    PAWL_ACK_WAIT: "45s",
+    PAWL_RUN_SECRET: "0123456789abcdef",
+    PAWL_WAKE_URL: "https://pawl-{agent}.example.com/run",
+    PAWL_WEBHOOK_URL: "https://example.com/told",
+    PAWL_WEBHOOK_SECRET: "0123456789abcdef",
+    PAWL_TIME_LIMIT: "15m",
+  };
+  await using servers = targetServers("staging-drills", env);
+  expect(servers).toMatchObject({
+    isOurs: false,
+    settings: { PAWL_ACK_WAIT: "45s", PAWL_MAX_DELIVER: "1000" },
+  });
+  expect(servers.name).toBe("nats://example.com:4222, namespace staging-drills");
+  const [drill] = drills as [(typeof drills)[number]];
+  await using place = await servers.open(drill);
+  const { NATS_URL, PAWL_STORE, PAWL_ACK_WAIT, PAWL_RUN_SECRET } = env;
+  expect(place.env).toEqual({
+    ...{ NATS_URL, PAWL_STORE, PAWL_ACK_WAIT, PAWL_RUN_SECRET },
+    PAWL_NAMESPACE: "staging-drills",
+  });
 });
 
 test("a namespace that has anything of others' is no target, and says what", async () => {

@@ -96,12 +96,13 @@ export function ownServers(tell: (line: string) => void): Servers {
         : undefined;
     },
     open: async ({ needs, env, storage }) => {
-      const own = new AsyncDisposableStack();
+      await using starting = new AsyncDisposableStack();
       const namespace = `d-${crypto.randomUUID().slice(0, 8)}`;
-      const cluster = needs.includes("cluster") ? own.use(await startCluster(start)) : undefined;
+      const cluster = needs.includes("cluster") ? starting.use(await startCluster(start)) : undefined;
       // A full or restarted server is nobody else's.
-      const limited = storage === undefined ? undefined : own.use(await limitedServer(start, storage));
-      const nats = limited?.nats ?? (needs.includes("server") ? own.use(await start(SAFE)) : await shared());
+      const limited = storage === undefined ? undefined : starting.use(await limitedServer(start, storage));
+      const nats =
+        limited?.nats ?? (needs.includes("server") ? starting.use(await start(SAFE)) : await shared());
       const host = needs.includes("firestore") ? (await firestore())?.host : undefined;
       const store = host
         ? { PAWL_STORE: "firestore-rest", GOOGLE_CLOUD_PROJECT: namespace, FIRESTORE_EMULATOR_HOST: host }
@@ -109,6 +110,7 @@ export function ownServers(tell: (line: string) => void): Servers {
       const alone = await cluster?.leader();
       const others = cluster?.nodes.filter((node) => node !== alone).map(({ url }) => url);
       const where = { NATS_URL: others?.join(",") ?? nats.url, PAWL_NAMESPACE: namespace, ...store };
+      const own = starting.move();
       return {
         env: { ...SETTINGS, ...where, ...(cluster && CLUSTER), ...env },
         nats,
@@ -137,9 +139,6 @@ function shownSettings(given: Readonly<Record<string, string>>): Record<string, 
   );
 }
 
-/** An address may have a password in it. */
-const shownServers = (url: string) => url.replaceAll(/\/\/[^@,/]*@/g, "//");
-
 /** Somebody's own servers and settings, in a namespace that is the drills' alone. */
 export function targetServers(namespace: string, env: NodeJS.ProcessEnv): Servers {
   const { settings, nats } = configFrom(env);
@@ -155,7 +154,7 @@ export function targetServers(namespace: string, env: NodeJS.ProcessEnv): Server
   );
   const place = { env: { ...given, PAWL_NAMESPACE: namespace }, [Symbol.asyncDispose]: async () => {} };
   return {
-    name: `${shownServers(nats.url)}, namespace ${namespace}`,
+    name: `${nats.url}, namespace ${namespace}`,
     settings: shownSettings(given),
     isOurs: false,
     missing: async ({ needs }) =>
