@@ -88,7 +88,7 @@ export const doing: readonly Mutant[] = [
     name: "budget-reserved",
     guard: "the most that a turn can cost is set aside before it is asked",
     file: "handler/model-turn.ts",
-    changes: [["book.reserve(most);", ""]],
+    changes: [["book.reserve(most, why);", ""]],
   },
   {
     name: "budget-lost-turns",
