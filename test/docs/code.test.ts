@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
@@ -11,8 +11,8 @@ import { tempAgents } from "../support/temp-agents.ts";
 const blocks = markdownFiles().flatMap(blocksOf);
 const inLanguage = (...names: string[]) => blocks.filter(({ language }) => names.includes(language));
 
-/** Checked below, or in commands.test.ts; a diagram is checked by who looks at it. */
-const CHECKED = ["ts", "js", "json", "sh", "mermaid"];
+/** Checked below, or in commands.test.ts; a diagram by who looks at it, and Prometheus's own settings by promtool, by hand. */
+const CHECKED = ["ts", "js", "json", "sh", "mermaid", "yaml"];
 
 /** The doors by the names that the installed package has for them. */
 const DOORS = { pawl: "agent", "pawl/testing": "testing", "pawl/client": "client" };
@@ -21,6 +21,9 @@ test("every block of code is of a language that is checked", () => {
   const others = blocks.filter(({ language }) => !CHECKED.includes(language));
   expect(others.map(({ where, language }) => `${where} ${language}`)).toEqual([]);
   expect(blocks.length).toBeGreaterThan(50);
+  // They name a file of ours.
+  const settings = inLanguage("yaml").map(({ code }) => /rule_files: \["(.+)"\]/.exec(code)?.[1] ?? "");
+  for (const file of settings) expect(existsSync(join(ROOT, "infra/monitoring", file)), file).toBe(true);
 });
 
 /** Where a block's first line says that it belongs; else a file of its own. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { Command } from "commander";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { checkAgentName } from "../../../shared/task/names.ts";
@@ -41,7 +41,7 @@ export function addNew(program: Command): void {
 
 /** How agents import Pawl: by its name, but for those of its own repository. */
 function from(folder: string, door: "agent" | "testing"): string {
-  const isOurs = !isInstalled && projectFolder(folder) === ROOT;
+  const isOurs = !isInstalled && projectFolder(folder) === resolve(ROOT);
   if (!isOurs) return door === "agent" ? "pawl" : "pawl/testing";
   const path = relative(folder, join(ROOT, "shared", `${door}.ts`));
   return path.startsWith(".") ? path : `./${path}`;
