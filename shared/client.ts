@@ -19,6 +19,8 @@ export type {
   Lists,
   Pause,
   PauseChange,
+  Several,
+  SeveralOptions,
   TaskFilter,
 } from "./client/lists.ts";
 export type { List, Page } from "./client/pages.ts";

@@ -23,6 +23,31 @@ export interface TaskFilter extends DeadLetterFilter {
   readonly state?: State;
 }
 
+/** Of a change of all tasks that match. */
+export interface SeveralOptions {
+  /** Says that every task is meant, where nothing else says which. */
+  readonly all?: true;
+  /** Only counts them, and names the first. */
+  readonly dryRun?: boolean;
+  /**
+   * The `until` of a dry run: what came or changed since then is left alone. With it a lost answer is asked for again by
+   * itself; without it, it is now.
+   */
+  readonly until?: number;
+}
+
+/** What a change of several tasks came to. */
+export interface Several {
+  /** How many it was done to; of a dry run, how many it would be done to. Not those of an answer that was lost. */
+  readonly count: number;
+  /** Which; of a dry run some of them, the last changed first. */
+  readonly ids: readonly string[];
+  /** Those that could not be, such as for having moved on, and why. */
+  readonly skipped: readonly { readonly id: string; readonly code: string; readonly detail: string }[];
+  /** What changed after that was left alone, in milliseconds since 1970. */
+  readonly until: number;
+}
+
 /** Which entries of the audit trail are meant: all of these. */
 export interface AuditFilter extends CallOptions {
   /** From then on. */
@@ -125,6 +150,10 @@ export interface Lists {
   tasks(filter?: TaskFilter): List<TaskSummary>;
   /** Those that failed. */
   deadLetters(filter?: DeadLetterFilter): List<TaskSummary>;
+  /** Cancels all that match, slice by slice, and resolves when all are done. For tokens that may `operate`. */
+  cancelAll(which: Omit<TaskFilter, "pageSize"> & SeveralOptions): Promise<Several>;
+  /** Redrives all dead letters that match. */
+  redriveAll(which: Omit<DeadLetterFilter, "pageSize"> & SeveralOptions): Promise<Several>;
   /** Who did what, the newest first. */
   audit(filter?: AuditFilter): List<AuditEntry>;
   /** Agents, and what is in their queues. */
@@ -154,7 +183,29 @@ export function listsOf(connection: Connection): Lists {
       const { tasks: items, ...next } = await read<{ tasks: TaskSummary[] }>(path, { signal }, query);
       return { items, ...next };
     });
+  const several = async (path: string, { signal, ...which }: TaskFilter & SeveralOptions) => {
+    let { until } = which;
+    let count = 0;
+    const ids: string[] = [];
+    const skipped: Several["skipped"][number][] = [];
+    for (let cursor: string | undefined; ; ) {
+      const slice = await askJson<Several & { cursor?: string }>(connection, {
+        path,
+        body: { ...which, until, cursor },
+        signal,
+        // Of one moment, nothing is done twice.
+        isRepeatable: !!(which.dryRun || until),
+      });
+      count += slice.count;
+      ids.push(...slice.ids);
+      skipped.push(...slice.skipped);
+      ({ until, cursor } = slice);
+      if (!cursor) return { count, ids, skipped, until };
+    }
+  };
   return {
+    cancelAll: (which) => several("/v1/tasks/cancel", which),
+    redriveAll: (which) => several("/v1/dead-letters/redrive", which),
     tasks: (filter = {}) => tasksAt("/v1/tasks", filter),
     deadLetters: (filter = {}) => tasksAt("/v1/dead-letters", filter),
     audit: ({ signal, pageSize: limit, since, until, ...filter } = {}) =>

@@ -115,6 +115,14 @@ test("every operation of the served document has its method, and each fits the d
   expect((await pawl.agents())[0]).toMatchObject({ paused });
   expect(await pawl.resume("tested")).toEqual({ agent: "tested", before: paused });
   expect(await pawl.health()).toMatchObject({ ok: true });
+  const preview = await pawl.redriveAll({ error: "approval_rejected", dryRun: true });
+  expect(preview).toMatchObject({ count: 1, ids: ["no"] });
+  expect(await pawl.redriveAll({ error: "approval_rejected", until: preview.until })).toEqual({
+    ...preview,
+    skipped: [],
+  });
+  expect(await pawl.cancelAll({ all: true, dryRun: true })).toMatchObject({ ids: ["no"] });
+  expect(await pawl.cancelAll({ state: "dispatched" })).toMatchObject({ count: 1, ids: ["no"] });
 
   const listed = s.operations.map(({ method, path }) => `${method} ${path}`);
   expect([...new Set(s.asked), ...Object.keys(LEFT_OUT)].toSorted()).toEqual(listed.toSorted());

@@ -91,6 +91,30 @@ test("a redrive whose answer is lost is not sent again: its task would be done a
   expect((await s.client().task("t").get()).state).toBe("dispatched");
 });
 
+test("whatever becomes of answers, all that match are redriven once, slice by slice", async () => {
+  await using s = await callingStage(nats, () => {
+    throw new Error("broken");
+  });
+  const ids = Array.from({ length: 30 }, (_, i) => `t${i}`);
+  await Promise.all(ids.map((id) => s.submit({}, { id })));
+  await s.drain();
+  const which = { error: "attempts_exhausted" };
+  const pawl = s.hasty(faulty(s.wire, ["page", "after", "half", "before"]));
+  const { count, until } = await pawl.redriveAll({ ...which, dryRun: true });
+  expect(count).toBe(30);
+  await s.hasty(faulty(s.wire, ["after", "half", "before"])).redriveAll({ ...which, until });
+  const tasks = await Promise.all(ids.map((id) => s.task(id)));
+  for (const { state, history } of tasks) {
+    expect(state).toBe("dispatched");
+    expect(history.filter(({ event }) => event === "redrive")).toHaveLength(1);
+  }
+  // Of no moment that was said, nobody knows what a second one would be about.
+  const before = s.asked.length;
+  const unsaid = s.hasty(faulty(s.wire, ["after"])).cancelAll({ all: true });
+  expect((await wrongOf(unsaid)).code).toBe("no_answer");
+  expect(s.asked.slice(before)).toEqual(["POST /v1/tasks/cancel"]);
+});
+
 test("a key stands for one request", async () => {
   await using s = await callingStage(nats);
   const pawl = s.client();

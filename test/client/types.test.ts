@@ -11,6 +11,7 @@ import type {
   Operated,
   Pause,
   PauseChange,
+  Several,
   State,
   SubmitOptions,
   Task,
@@ -113,6 +114,17 @@ describe("what the client's types say is what the API's schemas say", () => {
     expectTypeOf<Exclude<keyof Filter, "pageSize" | "signal">>().toEqualTypeOf<
       Exclude<keyof Query, "limit" | "cursor">
     >();
+    type CancelAll = Parameters<Client["cancelAll"]>[0];
+    type CancelBody = z.input<typeof bodies.cancelSeveral>;
+    // The client turns the pages itself.
+    expectTypeOf<Omit<CancelAll, "signal">>().toExtend<CancelBody>();
+    expectTypeOf<Exclude<keyof CancelAll, "signal">>().toEqualTypeOf<
+      Exclude<keyof CancelBody, "limit" | "cursor">
+    >();
+    type RedriveAll = Parameters<Client["redriveAll"]>[0];
+    expectTypeOf<Exclude<keyof RedriveAll, "signal">>().toEqualTypeOf<
+      Exclude<keyof z.input<typeof bodies.redriveSeveral>, "limit" | "cursor">
+    >();
     type Trail = Parameters<Client["audit"]>[0] & object;
     expectTypeOf<Exclude<keyof Trail, "pageSize" | "signal">>().toEqualTypeOf<
       Exclude<keyof z.input<typeof queries.audit>, "limit" | "cursor">
@@ -142,6 +154,8 @@ describe("what the client's types say is what the API's schemas say", () => {
     expectTypeOf<keyof Logs>().toEqualTypeOf<keyof Response<"logs">>();
     expectTypeOf<Logs["lines"][number]>().toEqualTypeOf<Response<"logs">["lines"][number]>();
     expectTypeOf<keyof Operated>().toEqualTypeOf<keyof Response<"operated">>();
+    type SliceOf = Response<"several">;
+    expectTypeOf<Whole<Several>>().toEqualTypeOf<Whole<SliceOf, "cursor">>();
     type Trailed = Response<"audit">["entries"][number];
     expectTypeOf<Whole<AuditEntry, "op" | "actor">>().toEqualTypeOf<
       Whole<Trailed, "op" | "actor" | "stamp" | "seal">

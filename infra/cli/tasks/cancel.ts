@@ -6,6 +6,7 @@ import { PawlError } from "../../../shared/errors/errors.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import type { Task } from "../../../shared/task/document.ts";
 import { isFinal, states } from "../../../shared/task/table.ts";
+import { changes } from "../../../shared/web/api/several.ts";
 import { agentsFolder, lanesKnown } from "../../agents.ts";
 import { commandActor } from "../actor.ts";
 import { logger, say, sayJson } from "../output.ts";
@@ -27,8 +28,6 @@ Examples:
   pawl cancel --all --agent echo --label team=docs
   pawl cancel --all --agent echo --label team=docs --yes`;
 
-/** Those that a cancel of many is for. */
-const isMeant = (task: Task) => !isFinal(task) && task.state !== "in_doubt" && !task.cancelRequested;
 const OPEN = states.filter((state) => !isFinal({ state }) && state !== "in_doubt");
 
 export function addCancel(program: Command, config: () => Config, act: Act): void {
@@ -51,7 +50,7 @@ export function addCancel(program: Command, config: () => Config, act: Act): voi
       await using wired = await wire(config(), logger(json));
       const deps = { ...wired, lanesOf: await lanesKnown(agentsFolder()), actor: commandActor() };
       const tasks: Task[] = [];
-      for await (const task of matching(wired, options, isMeant)) tasks.push(task);
+      for await (const task of matching(wired, options, changes.cancel.isFor)) tasks.push(task);
       if (!yes) {
         if (json) sayJson(previewOf(tasks));
         else sayPreview(tasks, "--yes cancels them");

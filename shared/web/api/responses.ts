@@ -80,6 +80,15 @@ export const responses = {
     ),
   }),
   operated: z.object({ id: z.string(), state }),
+  several: z.object({
+    count: count.describe("How many it was done to; of a dry run, how many it would be done to"),
+    ids: z.array(z.string()).describe("Which; of a dry run the first ten"),
+    skipped: z
+      .array(z.object({ id: z.string(), code: z.string(), detail: z.string() }))
+      .describe("Those that could not be, and why"),
+    until: millis.describe("What changed after that is left alone. Milliseconds since 1970"),
+    cursor: z.string().optional().describe("Where the next slice begins; none after the last"),
+  }),
   paused: z.object({
     agent: z.string(),
     paused: pause.optional(),

@@ -10,6 +10,7 @@ import { pauseByApi, resumeByApi } from "./pause.ts";
 import { responses } from "./responses.ts";
 import { type Route, route } from "./route.ts";
 import { agentName, approvalName, bodies, queries } from "./schemas.ts";
+import { cancelSeveral, redriveSeveral } from "./several.ts";
 import { oneTask, submitTask, taskList } from "./tasks.ts";
 
 /** The whole API, in the order of the OpenAPI document. The app, that document and docs/api.md are made from this list. */
@@ -48,6 +49,16 @@ export const routes: readonly Route[] = [
     query: queries.list,
     responses: { 200: responses.page },
     handle: (c, { query }) => taskList(c, query),
+  }),
+  route({
+    method: "post",
+    path: "/v1/tasks/cancel",
+    scope: "operate",
+    summary: "Cancels all tasks that match, so many at a time; a dry run counts them",
+    docs: "[all that match](#many-at-once), as `{agent?, state?, owner?, error?, label?, all?, dryRun?, until?, cursor?, limit?}` says",
+    body: bodies.cancelSeveral,
+    responses: { 200: responses.several },
+    handle: cancelSeveral,
   }),
   route({
     method: "get",
@@ -160,6 +171,16 @@ export const routes: readonly Route[] = [
     query: queries.deadLetters,
     responses: { 200: responses.page },
     handle: (c, { query }) => taskList(c, { ...query, state: "failed" }),
+  }),
+  route({
+    method: "post",
+    path: "/v1/dead-letters/redrive",
+    scope: "operate",
+    summary: "Redrives all dead letters that match, so many at a time; a dry run counts them",
+    docs: "[all that match](#many-at-once), on their journals, as `{agent?, owner?, error?, label?, all?, dryRun?, until?, cursor?, limit?}` says",
+    body: bodies.redriveSeveral,
+    responses: { 200: responses.several },
+    handle: redriveSeveral,
   }),
   route({
     method: "get",

@@ -23,6 +23,47 @@ const effect = z.string().max(200).optional();
 /** Keeps an answer or event that the task does not wait for yet; without it, such a name is taken for a mistake. */
 const early = z.boolean().optional();
 
+/** What no store can look for: the newest tasks are read, and these are picked from them. */
+const narrower = {
+  owner: z.string().max(128).optional(),
+  /** A dead letter's code. */
+  error: z.string().max(100).optional(),
+  /** A label and its value, "team=docs", or a label with any value. */
+  label: z
+    .string()
+    .max(2 * LABEL_LIMIT + 1)
+    .optional(),
+};
+
+/** A place in each agent's bucket, where each has one. */
+const CURSOR = 8_000;
+
+const cursor = z.string().max(CURSOR).optional();
+
+/** Which tasks: what their list can be asked for. */
+const agent = z.string().max(63).optional();
+const deadLetters = { agent, ...narrower };
+const tasks = { agent, state: z.enum(states as [string, ...string[]]).optional(), ...narrower };
+
+/** Of a change of all that match. That nothing was said of which is no mistake only where "all" says so too. */
+function severalOf<Filter extends typeof deadLetters>(filter: Filter) {
+  const naming = [...Object.keys(filter), "all"];
+  return z
+    .strictObject({
+      ...filter,
+      all: z.literal(true).optional(),
+      dryRun: z.boolean().optional(),
+      until: z.int().min(0).optional(),
+      cursor,
+      limit: z.int().min(1).max(50).optional(),
+    })
+    .refine(
+      (body) => naming.some((name) => Object.hasOwn(body, name)),
+      `Say which: one of ${naming.slice(0, -1).join(", ")}, or "all": true`,
+    )
+    .meta({ anyOf: naming.map((name) => ({ required: [name] })) });
+}
+
 /** What requests may say. The OpenAPI document is made from these too. */
 export const bodies = {
   submit: z.strictObject({
@@ -43,6 +84,8 @@ export const bodies = {
       .optional(),
   }),
   cancel: z.strictObject({}),
+  cancelSeveral: severalOf(tasks),
+  redriveSeveral: severalOf(deadLetters),
   redrive: z.union([
     z.strictObject({ fromScratch: z.boolean().optional() }),
     z.strictObject({ from: z.string().min(1).max(200) }),
@@ -64,21 +107,7 @@ export const bodies = {
   approval: z.strictObject({ approved: z.boolean(), note: z.string().max(2_000).optional(), early }),
 };
 
-/** What no store can look for: the newest tasks are read, and these are picked from them. */
-const narrower = {
-  owner: z.string().max(128).optional(),
-  /** A dead letter's code. */
-  error: z.string().max(100).optional(),
-  /** A label and its value, "team=docs", or a label with any value. */
-  label: z
-    .string()
-    .max(2 * LABEL_LIMIT + 1)
-    .optional(),
-};
-
-/** A place in each agent's bucket, where each has one. */
-const CURSOR = 8_000;
-
+const limit = z.coerce.number().int().min(1).max(200).optional();
 const moment = z.iso.datetime({ offset: true }).optional();
 
 export const queries = {
@@ -92,19 +121,8 @@ export const queries = {
       .string()
       .regex(/^[1-9]\d{0,14}$/)
       .optional(),
-    limit: z.coerce.number().int().min(1).max(200).optional(),
+    limit,
   }),
-  list: z.strictObject({
-    agent: z.string().max(63).optional(),
-    state: z.enum(states as [string, ...string[]]).optional(),
-    ...narrower,
-    cursor: z.string().max(CURSOR).optional(),
-    limit: z.coerce.number().int().min(1).max(200).optional(),
-  }),
-  deadLetters: z.strictObject({
-    agent: z.string().max(63).optional(),
-    ...narrower,
-    cursor: z.string().max(CURSOR).optional(),
-    limit: z.coerce.number().int().min(1).max(200).optional(),
-  }),
+  list: z.strictObject({ ...tasks, cursor, limit }),
+  deadLetters: z.strictObject({ ...deadLetters, cursor, limit }),
 };

@@ -1,49 +1,32 @@
 import { html } from "hono/html";
-import { cancel, redrive } from "../../audit/operations.ts";
-import { isPawlError, messageOf, PawlError } from "../../errors/errors.ts";
+import { isPawlError, messageOf } from "../../errors/errors.ts";
 import type { Task } from "../../task/document.ts";
 import { questionOf } from "../../task/signals.ts";
-import { isFinal } from "../../task/table.ts";
-import { taskFor } from "../authorize.ts";
+import { type Change, changes } from "../api/several.ts";
 import type { Request } from "../context.ts";
 import { type Html, heads, line, table, taskPath } from "../frame/text.ts";
 
 /** What can be done to several tasks at once. */
-export interface Verb {
+export interface Verb extends Change {
   /** "Cancel 3 tasks" */
   readonly name: string;
   readonly meaning: string;
   readonly done: string;
-  /** Whether it is meant by "all": of others it is said why nothing was done. */
-  isFor(task: Task): boolean;
-  act(c: Request, id: string, question: string): Promise<unknown>;
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
   cancel: {
+    ...changes.cancel,
     name: "Cancel",
     meaning:
       "They end where they are, and those that run are asked to stop. What they have done stays done. One with an effect in doubt is left to its own page.",
     done: "cancelled, or asked to stop",
-    isFor: (task) => !isFinal(task) && task.state !== "in_doubt" && !task.cancelRequested,
-    act: async ({ var: seen }, id) => {
-      const task = await taskFor(seen, id);
-      if (isFinal(task)) throw new PawlError("illegal_transition", `It is ${task.state} by now`);
-      // Whether the effect happened would stay unknown, which nobody is asked here.
-      if (task.state === "in_doubt")
-        throw new PawlError("illegal_transition", "An effect of it is in doubt: see its own page");
-      return cancel(seen.deps, id);
-    },
   },
   redrive: {
+    ...changes.redrive,
     name: "Try again",
     meaning: "Each goes on where its journal ends: what is stored there is not done again.",
     done: "started again",
-    isFor: (task) => task.state === "failed" && !task.raw,
-    act: async ({ var: seen }, id, question) => {
-      await taskFor(seen, id);
-      return redrive(seen.deps, id, { question });
-    },
   },
 };
 
@@ -64,7 +47,7 @@ export async function actOn(c: Request, verb: Verb, chosen: readonly string[]): 
   for (const one of chosen) {
     const id = idOf(one);
     try {
-      await verb.act(c, id, one.slice(id.length + 1));
+      await verb.act(c.var, id, one.slice(id.length + 1));
       outcomes.push({ id });
     } catch (error) {
       const isMoved = isPawlError(error, "question_moved");

@@ -9,7 +9,10 @@ export function valuesOf(
 ): fc.Arbitrary<unknown> {
   const { type, anyOf, properties, additionalProperties, required = [], pattern } = schema;
   if ("const" in schema) return fc.constant(schema.const);
-  if (Array.isArray(anyOf)) return fc.oneof(...(anyOf as Schema[]).map((one) => valuesOf(one)));
+  if (Array.isArray(anyOf) && !properties)
+    return fc.oneof(...(anyOf as Schema[]).map((one) => valuesOf(one)));
+  if (Array.isArray(schema.enum)) return fc.constantFrom(...(schema.enum as unknown[]));
+  if (type === "integer") return fc.integer({ min: Number(schema.minimum), max: Number(schema.maximum) });
   if (type === "boolean") return fc.boolean();
   if (type === "string" && typeof pattern === "string") {
     const exact = new RegExp(pattern);
@@ -27,7 +30,10 @@ export function valuesOf(
       name,
       given[name] ?? valuesOf(one),
     ]);
-    return fc.record<Schema>(Object.fromEntries(shape), { requiredKeys: required as string[] });
+    const any = anyOf as { required: string[] }[] | undefined;
+    return fc
+      .record<Schema>(Object.fromEntries(shape), { requiredKeys: required as string[] })
+      .filter((value) => any?.some((one) => one.required.every((name) => name in value)) ?? true);
   }
   if (type === "object") {
     const maxKeys = Number(schema.maxProperties ?? 20);
