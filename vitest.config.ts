@@ -22,7 +22,7 @@ export default defineConfig({
     execArgv: ["--max-semi-space-size=32"],
     reporters: ["default", "./test/support/not-run.ts"],
     // Most of them wait for servers and leases, so more files than cores make progress at once.
-    maxWorkers: 9,
+    maxWorkers: 7,
     // Of those that run beside each other in one file, because all they do is wait.
     maxConcurrency: 6,
     sequence: { sequencer: LongestFirst },
