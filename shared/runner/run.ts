@@ -72,10 +72,8 @@ async function runHeld(execution: Holding): Promise<Ran> {
     // of its effects decides whether it may simply be cancelled.
     if (task.cancelRequested || lease.cancelled.aborted)
       return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };
-    const { suspended, close, failedOn, ...verbs } = callsOf({
-      ...{ deps, task, agent, journal, signal, guard },
-      ...(along && { along }),
-    });
+    const given = { deps, task, agent, journal, signal, guard, ...(along && { along }) };
+    const { suspended, close, failedOn, ...verbs } = callsOf(given);
     const log: AgentContext<unknown>["log"] = (message, level = "info") => {
       journal.note(deps.redact?.(String(message)) ?? message, level);
       deps.log(level, "agent.log", { task: task.id, message });
