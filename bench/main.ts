@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { endWhenSaid, say, sayError, sayJson } from "../infra/cli/output.ts";
+import { stopServers } from "../infra/local/process.ts";
 import type { Bench } from "./bench.ts";
 import { benches } from "./benches.ts";
 import { asSvg } from "./chart.ts";
@@ -107,6 +108,7 @@ async function run(options: Options): Promise<number> {
     if (stop.signal.aborted) return 130;
     throw error;
   } finally {
+    if (stop.signal.aborted) await stopServers();
     clearInterval(alive);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }

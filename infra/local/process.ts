@@ -15,6 +15,14 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
+/** Of all servers that were started and have not ended. */
+const stops = new Set<() => Promise<void>>();
+
+/** For a program that is told to stop while it starts some: what they still write would come after what it tidies up. */
+export async function stopServers(): Promise<void> {
+  await Promise.all([...stops].map((stop) => stop()));
+}
+
 /**
  * Starts a server that outlives neither this process nor a Ctrl-C: it is in a process group of its own, so the terminal
  * signals only us, and its guard stops it when we end in any way, SIGKILL included.
@@ -42,6 +50,13 @@ export async function startServer(
   }
   child.stdin?.on("error", () => {});
   const exited = new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
+  const stop = async () => {
+    child.ref();
+    child.stdin?.end();
+    await exited;
+  };
+  stops.add(stop);
+  void exited.then(() => stops.delete(stop));
   const pid = await new Promise<number>((resolve, reject) => {
     child.on("error", reject);
     child.stdio[4]?.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
@@ -63,11 +78,7 @@ export async function startServer(
         void exited.then(() => reject(new Error(`It ended without saying ${pattern}:\n${output}`)));
       }),
     exited,
-    stop: async () => {
-      child.ref();
-      child.stdin?.end();
-      await exited;
-    },
+    stop,
   };
 }
 
