@@ -1,11 +1,20 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Those that wait for leases take longest: begun last, they would run on alone. */
+/** Those of 20 s and more, nearly all of it waiting: for leases, for builds, for people who are played. */
+const LONG = [
+  /\/test\/(system|web|package|soak)\//,
+  /\/cli\/(deploy|dev|dev-restart|cli|creds|operate)\.test/,
+  /\/functions\/(platform|connections|live-platforms|api\/inputs)\.test/,
+  /\/reconcile\/(clean|killed|faults\/\w+|faults\/queue-faults|figures\/figures)\.test/,
+  /\/runner\/(boundary|succession|unbegun)\.test|\/dispatch\/(dead-letters|duplicates)\.test/,
+  /\/handler\/paid\.test|\/deploy\/all\.test|\/sim\/search\.test|\/drills\/drill\.test/,
+];
+
+/** Begun last, they would run on alone. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) =>
-      /\/test\/(system|web)\/|\/deploy\.test/.test(moduleId);
+    const isLong = ({ moduleId }: TestSpecification) => LONG.some((pattern) => pattern.test(moduleId));
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
@@ -22,7 +31,7 @@ export default defineConfig({
     execArgv: ["--max-semi-space-size=32"],
     reporters: ["default", "./test/support/not-run.ts"],
     // Most of them wait for servers and leases, so more files than cores make progress at once.
-    maxWorkers: 7,
+    maxWorkers: 8,
     // Of those that run beside each other in one file, because all they do is wait.
     maxConcurrency: 6,
     sequence: { sequencer: LongestFirst },
