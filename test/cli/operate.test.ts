@@ -8,6 +8,7 @@ import type { Stored } from "../../shared/ports/store.ts";
 import { pawl } from "../support/servers/runners.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
+import { clearOfMidnight } from "../support/time/midnight.ts";
 
 let nats: LocalNats;
 beforeAll(async () => {
@@ -166,6 +167,7 @@ test("several at once: counted first, done with --yes, by agent, owner and label
   expect(states).toEqual([...Array(4).fill("cancelled"), "dispatched", "in_doubt"]);
 
   // What it cost, and all of the day: of today by what runners have counted.
+  await clearOfMidnight();
   const { task, revision } = (await s.deps.store.get("doubt")) as Stored;
   await s.deps.store.replace({ ...task, spent: { ...task.spent, usd: 1.5 }, stamp: "paid" }, revision);
   s.deps.meter.spent?.({ agent: "asks", owner: undefined }, 2);

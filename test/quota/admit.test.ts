@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Deps } from "../../shared/ports/deps.ts";
 import { admit } from "../../shared/quota/admit.ts";
 import { type Subject, setQuota } from "../../shared/quota/quotas.ts";
@@ -139,9 +139,11 @@ test("submits a minute are refused beyond the quota, until the minute is over", 
 });
 
 test("dollars: what an owner's tasks spent today stops its next submits, not another's, and not tomorrow's", async () => {
+  // The meter has the machine's clock, and midnight must not pass between the two.
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 5, 12), toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
   const s = stage(quota({ usd: 1 }));
   const api = s.instance();
-  // The meter has the machine's clock.
   s.pass(Date.now() - s.now());
   expect(await s.submit(api)).toBe("taken");
   api.meter.spent?.({ agent: "echo", owner: "ann" }, 0.6);

@@ -14,6 +14,7 @@ import { HOSTILE } from "../support/http/dashboard.ts";
 import { counting, pagesStage } from "../support/http/pages.ts";
 import { bundle, deploy, varsOf } from "../support/servers/platforms.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
+import { clearOfMidnight } from "../support/time/midnight.ts";
 import { until } from "../support/time/until.ts";
 
 let nats: LocalNats;
@@ -134,6 +135,7 @@ describe("a hundred thousand tasks", () => {
   }
 
   test("no page asks for more than a page or two of documents", async () => {
+    await clearOfMidnight();
     await using s = await pagesStage(nats);
     const boss = await s.visitor("boss");
     // The first visit notes the use of its token.
