@@ -52,8 +52,10 @@ export async function clearDoubt(deps: Deps, id: string): Promise<void> {
   if (task?.state !== "in_doubt") return;
   const journal = await readJournal(deps, id, whilePatient(deps, `Task ${id}`));
   const intent = journal && known(journal.entries).get(task.effect);
-  if (intent?.state !== "open" || intent.tries !== task.tries) return;
-  if (!(await isDisowned(deps, task, task.effect, intent))) return;
+  if (intent?.tries !== task.tries) return;
+  // Its holder may have written so into the journal, while the doubt was written on what was known of it before.
+  const isUnbegun = intent.state === "open" && (await isDisowned(deps, task, task.effect, intent));
+  if (intent.state !== "undone" && !isUnbegun) return;
   const question = questionOf(task);
   await resolve(deps, id, { happened: false }, { effect: task.effect, ...(question && { question }) });
   deps.log("info", "effect.unbegun", { task: id, effect: task.effect });

@@ -236,3 +236,10 @@ test("a redrive may forget a wait before an effect that an earlier redrive has k
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: redrive by/)).toBe(2);
 });
+
+test("seeds that broke a promise once hold", async () => {
+  // A doubt about an effect that its holder never began: it said so in the journal while the doubt was being written.
+  // Waits that a redrive forgets next to each other, with their ends between them.
+  for (const seed of [257_409, 259_568])
+    expect((await play(planOf(seed), globals)).broken, String(seed)).toBeUndefined();
+});

@@ -49,8 +49,10 @@ const isPlain = (redriven: Redriven | undefined) => redriven?.again !== undefine
 
 function wronglyAsked(entries: Head["recent"], at: number): string | undefined {
   const begun = entries[at];
-  const key = begun?.key as string;
-  if (begun?.kind !== "intent" || begun.of !== "wait") return `${key} is no wait, and is forgotten`;
+  // Calls next to each other are one range, with what lies between them: their ends.
+  if (begun?.kind !== "intent" && begun?.kind !== "step") return undefined;
+  const { key } = begun;
+  if (begun.kind !== "intent" || begun.of !== "wait") return `${key} is no wait, and is forgotten`;
   const receipt = entries.findLast((one) => one.kind === "receipt" && one.key === key);
   const value = JSON.stringify(receipt?.kind === "receipt" ? receipt.value : undefined);
   if (!/"timedOut":true|"approved":false|"code":/.test(value)) return `${key} succeeded, and is forgotten`;
