@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { startPlayer } from "./apart.ts";
 import type { Plan } from "./plan/plan.ts";
 import { planOf } from "./plan/plan.ts";
 import type { Program } from "./plan/program.ts";
-import { type Played, play } from "./play.ts";
-import { type Globals, takeGlobals } from "./world/globals.ts";
+import type { Played } from "./play.ts";
 
-let globals: Globals;
-beforeAll(() => {
-  globals = takeGlobals();
-});
-afterAll(() => globals.restore());
+const player = startPlayer();
+afterAll(() => player[Symbol.asyncDispose]());
 
 /** One task of one agent on one runner, and nothing goes wrong. */
 function quiet(program: Program, more: Partial<Plan> = {}): Plan {
@@ -34,14 +31,14 @@ const said = ({ story }: Played, what: RegExp) => story.filter((line) => what.te
 
 test("a seed stands for one story, byte for byte", async () => {
   for (const seed of [3, 14, 159, 2_653]) {
-    const [one, other] = [await play(planOf(seed), globals, true), await play(planOf(seed), globals, true)];
+    const [one, other] = [await player.play(planOf(seed)), await player.play(planOf(seed))];
     expect(one.steps).toBeGreaterThan(50);
     expect(JSON.stringify(one.story)).toBe(JSON.stringify(other.story));
   }
 });
 
 test("a quiet plan is played to its end, and reconciled", async () => {
-  const played = await play(quiet([{ do: "step", name: "s", ms: 20, failsUntil: 0 }]), globals, true);
+  const played = await player.play(quiet([{ do: "step", name: "s", ms: 20, failsUntil: 0 }]));
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: complete by r1\.1/)).toBe(1);
   expect(said(played, /^task t1: execution \d+: step s#1$/)).toBe(1);
@@ -62,7 +59,7 @@ test("a runner that was frozen while it opened the journal does not start the ha
   ];
   // On waking it finds the answer or its time-out first: seeds decide.
   for (let seed = 1; seed <= 8; seed++) {
-    const played = await play(quiet(program, { seed, runners, faults, calmAt: 200_000 }), globals, true);
+    const played = await player.play(quiet(program, { seed, runners, faults, calmAt: 200_000 }));
     expect(said(played, /put journal t1 0: freezes/)).toBe(1);
     expect(said(played, /execution \d+ begins/)).toBe(2);
     expect(played.broken).toBeUndefined();
@@ -83,7 +80,7 @@ test("a holder that never began its effect says so, however long the store is aw
       mishap: { kind: "cut", from: "store", ms: 90_000, loses: "requests" },
     },
   ] as const;
-  const played = await play(quiet(program, { faults, calmAt: 120_000 }), globals, true);
+  const played = await player.play(quiet(program, { faults, calmAt: 120_000 }));
   expect(said(played, /lease\.lost/)).toBe(1);
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: effect pawl-\S+ happens/)).toBe(1);
@@ -104,11 +101,7 @@ test("code that goes on after a race, beside a wait that it lost, is not overtak
     { at: 10, task: "t1", do: "submit" },
     { at: 300, task: "t1", do: "send", name: "e" },
   ];
-  const played = await play(
-    quiet([race, { do: "ignore", name: "i", ms: 3_000 }], { operations }),
-    globals,
-    true,
-  );
+  const played = await player.play(quiet([race, { do: "ignore", name: "i", ms: 3_000 }], { operations }));
   expect(said(played, /what it waits for has come/)).toBe(1);
   expect(played.broken).toBeUndefined();
 });
@@ -122,7 +115,7 @@ test("a queue that its agent has not made yet is not taken for one that went", a
     { at: 5_000, task: "t1", do: "reconcile" },
   ] as const;
   const program: Program = [{ do: "child", key: "c", awaits: true }];
-  const played = await play(quiet(program, { runners, operations }), globals, true);
+  const played = await player.play(quiet(program, { runners, operations }));
   expect(said(played, /publish\.retry .*no stream takes sim\.tasks\.child/)).toBeGreaterThan(0);
   expect(played.broken).toBeUndefined();
 });
@@ -139,7 +132,7 @@ test("a lane that went after a reconciliation was cut off, and is drained by now
     calmAt: 60_000,
   });
   const main = { ...agents.main, lanes: 2, lanesLater: 1 };
-  const played = await play({ ...plan, agents: { ...agents, main } }, globals, true);
+  const played = await player.play({ ...plan, agents: { ...agents, main } });
   expect(said(played, /survivors: dies/)).toBe(1);
   expect(said(played, /sequence 1 of SIM_main_1_g1 is acked/)).toBe(1);
   expect(played.broken).toBeUndefined();
@@ -157,14 +150,14 @@ describe("a function's invocations are too short", () => {
     const dies = { kind: "dies", when: "before" } as const;
     const faults = [{ process: "any runner", what: "put journal", after: 0, mishap: dies }];
     const plan = quiet(program, { runners: short, faults, serverFaults, calmAt: 60_000 });
-    const played = await play(plan, globals, true);
+    const played = await player.play(plan);
     expect(played.broken).toBeUndefined();
     expect(said(played, /^task t1: takeover by/)).toBe(1);
     expect(said(played, /^task t1: complete by/)).toBe(1);
   });
 
   test("for a handler that stores nothing: its attempts fail, and say why", async () => {
-    const played = await play(quiet([{ do: "work", name: "w", ms: 60_000 }], { runners }), globals, true);
+    const played = await player.play(quiet([{ do: "work", name: "w", ms: 60_000 }], { runners }));
     expect(played.broken).toBeUndefined();
     expect(said(played, /"as":"failed".*attempts_exhausted: Failed 2 times.*stored nothing new/)).toBe(1);
   });
@@ -174,7 +167,7 @@ describe("a function's invocations are too short", () => {
       { do: "work", name: "w", ms: 9_000 },
       { do: "llm", name: "ask", turns: 1, tools: "none" },
     ];
-    const played = await play(quiet(program, { runners }), globals, true);
+    const played = await player.play(quiet(program, { runners }));
     expect(played.broken).toBeUndefined();
     expect(said(played, /is asked$/)).toBe(0);
     expect(said(played, /"as":"failed".*too little time for what comes next/)).toBe(1);
@@ -185,7 +178,7 @@ describe("a function's invocations are too short", () => {
       { do: "step", name: "s", ms: 9_000, failsUntil: 0 },
       { do: "llm", name: "ask", turns: 1, tools: "none" },
     ];
-    const played = await play(quiet(program, { runners }), globals, true);
+    const played = await player.play(quiet(program, { runners }));
     expect(played.broken).toBeUndefined();
     expect(said(played, /execution \d+: step s#1$/)).toBe(1);
     expect(said(played, /^task t1: complete by/)).toBe(1);
@@ -206,7 +199,7 @@ test("an effect that is begun again each time does not hide that its process die
       ],
     },
   ];
-  const played = await play(quiet(program), globals, true);
+  const played = await player.play(quiet(program));
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: exhaust/)).toBe(1);
   expect(said(played, /^task t1: execution \d+ begins/)).toBeLessThan(20);
@@ -228,11 +221,13 @@ test("a redrive may forget a wait before an effect that an earlier redrive has k
     { after: 2_216, do: "redrive" },
   ] as const;
   const main = { ...agents.main, attempts: 1 };
-  const played = await play(
-    { ...rest, agents: { ...agents, main }, operations, redrives, isReconciled: false },
-    globals,
-    true,
-  );
+  const played = await player.play({
+    ...rest,
+    agents: { ...agents, main },
+    operations,
+    redrives,
+    isReconciled: false,
+  });
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: redrive by/)).toBe(2);
 });
@@ -241,5 +236,5 @@ test("seeds that broke a promise once hold", async () => {
   // A doubt about an effect that its holder never began: it said so in the journal while the doubt was being written.
   // Waits that a redrive forgets next to each other, with their ends between them.
   for (const seed of [257_409, 259_568])
-    expect((await play(planOf(seed), globals)).broken, String(seed)).toBeUndefined();
+    expect((await player.play(planOf(seed))).broken, String(seed)).toBeUndefined();
 });

@@ -1,3 +1,4 @@
+import type { Told } from "./apart.ts";
 import { planOf } from "./plan/plan.ts";
 import { play } from "./play.ts";
 import type { Batch, Found, Outcome } from "./search.ts";
@@ -7,7 +8,7 @@ import { takeGlobals } from "./world/globals.ts";
 Error.stackTraceLimit = 0;
 const globals = takeGlobals();
 
-process.on("message", async ({ from, count }: Batch) => {
+async function search({ from, count }: Batch): Promise<Outcome> {
   const faults: Record<string, number> = {};
   let seeds = 0;
   let steps = 0;
@@ -20,5 +21,9 @@ process.on("message", async ({ from, count }: Batch) => {
     const { broken } = played;
     if (broken) found = { seed, promise: broken.promise, message: broken.message };
   }
-  process.send?.({ seeds, steps, faults, ...(found && { broken: found }) } satisfies Outcome);
+  return { seeds, steps, faults, ...(found && { broken: found }) };
+}
+
+process.on("message", async (asked: Batch | Told) => {
+  process.send?.("plan" in asked ? await play(asked.plan, globals, true) : await search(asked));
 });
