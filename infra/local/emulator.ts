@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { readdir } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Env } from "../../shared/settings/variable.ts";
 import { readVariable } from "../../shared/settings/variables.ts";
@@ -71,12 +71,11 @@ async function emulatorOf(
 
 /** Of gcloud's component, or of firebase-tools' cache. */
 export async function findJar(env: Env): Promise<string | undefined> {
-  const folders: string[] = [];
-  const gcloud = await run("gcloud", ["info", "--format=value(installation.sdk_root)"], { env }).catch(
-    () => undefined,
-  );
-  if (gcloud) folders.push(join(gcloud.stdout.trim(), "platform/cloud-firestore-emulator"));
-  folders.push(join(cacheFolder(env), "../firebase/emulators"), join(homedir(), ".cache/firebase/emulators"));
+  const folders = [
+    await componentsFolder(env),
+    join(cacheFolder(env), "../firebase/emulators"),
+    join(homedir(), ".cache/firebase/emulators"),
+  ];
   for (const folder of folders) {
     const names = await readdir(folder).catch(() => []);
     const jars = names.filter((name) => /^cloud-firestore-emulator.*\.jar$/.test(name));
@@ -84,6 +83,15 @@ export async function findJar(env: Env): Promise<string | undefined> {
     if (jar) return join(folder, jar);
   }
   return undefined;
+}
+
+/** Where the gcloud of this PATH keeps it: two folders above its program. To ask gcloud itself takes it a second. */
+async function componentsFolder({ PATH = "" }: Env): Promise<string> {
+  for (const folder of PATH.split(delimiter)) {
+    const program = await realpath(join(folder, "gcloud")).catch(() => undefined);
+    if (program) return join(dirname(program), "../platform/cloud-firestore-emulator");
+  }
+  return "";
 }
 
 async function hasJava(): Promise<boolean> {

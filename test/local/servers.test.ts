@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -88,4 +88,16 @@ test("without gcloud, the newest emulator of firebase-tools' cache is found; wit
   for (const version of ["1.9.0", "1.19.8", "1.11.1"])
     await writeFile(join(folder, `cloud-firestore-emulator-v${version}.jar`), "");
   expect(await findJar(env)).toBe(join(folder, "cloud-firestore-emulator-v1.19.8.jar"));
+});
+
+test("gcloud's own emulator comes first, also where gcloud is a link", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "pawl-test-"));
+  const component = join(folder, "sdk/platform/cloud-firestore-emulator");
+  for (const made of [join(folder, "bin"), join(folder, "sdk/bin"), component])
+    await mkdir(made, { recursive: true });
+  await writeFile(join(folder, "sdk/bin/gcloud"), "");
+  await symlink("../sdk/bin/gcloud", join(folder, "bin/gcloud"));
+  const env = { PATH: `/nowhere:${join(folder, "bin")}`, XDG_CACHE_HOME: folder, HOME: folder };
+  await writeFile(join(component, "cloud-firestore-emulator.jar"), "");
+  expect(await findJar(env)).toBe(join(component, "cloud-firestore-emulator.jar"));
 });
