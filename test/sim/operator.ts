@@ -64,7 +64,8 @@ async function operate(
       const queue = queueOf(deps, { agent: "main", lane: 0 });
       await ensureQueue(deps, queue, "create");
       const later = operation.in !== undefined && { at: deps.clock.now() + operation.in };
-      await submit(deps, { agent: "main", lanes, id, input: { task: id }, ...later });
+      const own = operation.msgId !== undefined && { msgId: operation.msgId };
+      await submit(deps, { agent: "main", lanes, id, input: { task: id }, ...later, ...own });
       return;
     }
     case "publish":

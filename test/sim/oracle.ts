@@ -3,7 +3,7 @@ import type { KeptMessage } from "../../shared/ports/bus.ts";
 import type { InDoubt, Task } from "../../shared/task/document.ts";
 import { isSettled } from "../../shared/task/settled.ts";
 import { isFinal } from "../../shared/task/table.ts";
-import type { AgentPlan } from "./plan/plan.ts";
+import type { Plan } from "./plan/plan.ts";
 import { wronglyForgotten } from "./redrives.ts";
 import type { Asked } from "./world/model.ts";
 import type { Process } from "./world/process.ts";
@@ -66,6 +66,7 @@ export class Oracle {
   private readonly effects = new Map<string, number>();
   private readonly spent = new Map<string, number>();
   private readonly budgets: Readonly<Record<string, number | undefined>>;
+  private readonly isHarmless: boolean;
   private readonly hasRaces: boolean;
   private readonly hasNestedWaits: boolean;
   /** Who held each task under which fence. */
@@ -79,13 +80,14 @@ export class Oracle {
   failed: ((task: Extract<Task, { state: "failed" }>) => void) | undefined;
 
   constructor(
-    { main, child }: { readonly main: AgentPlan; readonly child: AgentPlan },
+    { agents: { main, child }, isHarmless = false }: Pick<Plan, "agents" | "isHarmless">,
     told: (what: string) => void,
   ) {
+    this.isHarmless = isHarmless;
     this.budgets = { main: main.budgetUsd, child: child.budgetUsd };
     const programs = JSON.stringify([main.program, child.program]);
     this.hasRaces = programs.includes('"how":"race"');
-    this.hasNestedWaits = programs.includes('"body":[{"do":"approval"');
+    this.hasNestedWaits = /"body":\[[^\]]*"do":"approval"/.test(programs);
     this.told = told;
   }
 
@@ -132,6 +134,7 @@ export class Oracle {
   }
 
   private isUnforeseen(code: string): boolean {
+    if (this.isHarmless) return true;
     if (code === "call_invalid" && this.hasNestedWaits) return false;
     // Nobody sees that code runs beside other code in a race: its calls may come in another order than before.
     return UNFORESEEN.has(code) && !(code === "journal_mismatch" && this.hasRaces);

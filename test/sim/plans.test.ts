@@ -3,29 +3,11 @@ import { startPlayer } from "./apart.ts";
 import type { Plan } from "./plan/plan.ts";
 import { planOf } from "./plan/plan.ts";
 import type { Program } from "./plan/program.ts";
+import { quiet } from "./plan/quiet.ts";
 import type { Played } from "./play.ts";
 
 const player = startPlayer();
 afterAll(() => player[Symbol.asyncDispose]());
-
-/** One task of one agent on one runner, and nothing goes wrong. */
-function quiet(program: Program, more: Partial<Plan> = {}): Plan {
-  const agent = { program, attempts: 2, lanes: 1, order: "loose", timeout: 120_000 } as const;
-  return {
-    seed: 1,
-    ackWait: 30_000,
-    isReplicated: false,
-    agents: { main: agent, child: { ...agent, program: [] } },
-    runners: [{ name: "r1", version: 1, skew: 0, after: 1 }],
-    operations: [{ at: 10, task: "t1", do: "submit" }],
-    faults: [],
-    serverFaults: [],
-    losses: 0,
-    calmAt: 10_000,
-    isReconciled: true,
-    ...more,
-  };
-}
 
 const said = ({ story }: Played, what: RegExp) => story.filter((line) => what.test(line.what)).length;
 

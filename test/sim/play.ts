@@ -40,7 +40,7 @@ export async function play(plan: Plan, globals: Globals, isTold = false): Promis
     for (const stream of broker.streams.values()) if (stream.messages.size > 0) return false;
     return true;
   };
-  const isEnded = await simulation.run(isOver, plan.calmAt + PATIENCE);
+  const isEnded = await simulation.run(isOver, plan.calmAt + (plan.patience ?? PATIENCE));
   if (!isEnded) oracle.breaks("everything ends", unfinished(simulation));
   if (!simulation.broken && plan.isReconciled) await explain(simulation);
   const { broken, story, steps, network } = simulation;

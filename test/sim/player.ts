@@ -8,13 +8,13 @@ import { takeGlobals } from "./world/globals.ts";
 Error.stackTraceLimit = 0;
 const globals = takeGlobals();
 
-async function search({ from, count }: Batch): Promise<Outcome> {
+async function search({ from, count, plan }: Batch): Promise<Outcome> {
   const faults: Record<string, number> = {};
   let seeds = 0;
   let steps = 0;
   let found: Found | undefined;
   for (let seed = from; seed < from + count && !found; seed++) {
-    const played = await play(planOf(seed), globals);
+    const played = await play(plan ?? planOf(seed), globals);
     seeds++;
     steps += played.steps;
     for (const [kind, times] of played.faults) faults[kind] = (faults[kind] ?? 0) + times;
@@ -25,5 +25,5 @@ async function search({ from, count }: Batch): Promise<Outcome> {
 }
 
 process.on("message", async (asked: Batch | Told) => {
-  process.send?.("plan" in asked ? await play(asked.plan, globals, true) : await search(asked));
+  process.send?.("count" in asked ? await search(asked) : await play(asked.plan, globals, true));
 });

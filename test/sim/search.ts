@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import type { PromiseName } from "./oracle.ts";
+import type { Plan } from "./plan/plan.ts";
 
 export interface Searched {
   readonly seeds: number;
@@ -25,6 +26,8 @@ export interface Search {
   /** Loaded into each process first. */
   readonly imports?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Played instead of what the seeds stand for. */
+  readonly plan?: Plan;
   readonly onProgress?: (so: { readonly seeds: number; readonly seconds: number }) => void;
 }
 
@@ -32,6 +35,7 @@ export interface Search {
 export interface Batch {
   readonly from: number;
   readonly count: number;
+  readonly plan?: Plan;
 }
 export interface Outcome {
   readonly seeds: number;
@@ -50,6 +54,7 @@ export async function search({
   ms,
   imports = [],
   env,
+  plan,
   onProgress,
 }: Search): Promise<Searched> {
   const begun = performance.now();
@@ -71,7 +76,7 @@ export async function search({
       const give = () => {
         if (isOver()) return child.disconnect();
         const count = Math.min(BATCH, from + seeds - next);
-        child.send({ from: next, count } satisfies Batch);
+        child.send({ from: next, count, ...(plan && { plan }) } satisfies Batch);
         next += count;
       };
       child.on("message", (outcome: Outcome) => {

@@ -57,12 +57,16 @@ export class Simulation {
     this.left = plan.faults.map((fault) => ({ ...fault, left: fault.after }));
     this.globals = globals;
     this.isTold = isTold;
-    this.settings = makeSettings({ namespace: "sim", ackWait: plan.ackWait });
+    this.settings = makeSettings({
+      namespace: "sim",
+      ackWait: plan.ackWait,
+      ...(plan.maxDeliver !== undefined && { maxDeliver: plan.maxDeliver }),
+    });
     this.network = new Network(this.time, this.settings.requestTimeout, (process, what) =>
       this.tell(process.name, what),
     );
     this.network.losses = plan.losses;
-    this.oracle = new Oracle(plan.agents, (what) => this.tell("world", what));
+    this.oracle = new Oracle(plan, (what) => this.tell("world", what));
     this.outside = new Outside(this.time, random(plan.seed, "outside"), (...happened) =>
       this.oracle.happened(...happened),
     );

@@ -151,6 +151,17 @@ export const doing: readonly Mutant[] = [
     ],
   },
   {
+    name: "is-new-let-go",
+    guard: "nor because a holder that never read it has let go of the task",
+    file: "task/transitions.ts",
+    changes: [
+      [
+        "const isNone = unjournaled && base.journaled === 0;",
+        "const isNone = !unjournaled || base.journaled === 0;",
+      ],
+    ],
+  },
+  {
     name: "cancel-by-journal",
     guard: "a holder that is asked to cancel decides on the journal whether an effect is open",
     file: "runner/by-journal.ts",
@@ -158,6 +169,17 @@ export const doing: readonly Mutant[] = [
       [
         'return doubt ? { kind: "doubt", ...doubt, ended } : { kind: "cancelled", ended };',
         'return { kind: "cancelled", ended };',
+      ],
+    ],
+  },
+  {
+    name: "cancel-after-takeover",
+    guard: "and so does a successor that finds the request when it has waited",
+    file: "runner/run.ts",
+    changes: [
+      [
+        "return { outcome: cancelled(task, journal, true), journal: reached(journal, task) };",
+        'return { outcome: { kind: "cancelled", ended: true }, journal: reached(journal, task) };',
       ],
     ],
   },

@@ -1,6 +1,8 @@
+import type { Plan } from "../plan/plan.ts";
 import { doing } from "./doing.ts";
 import { ending } from "./ending.ts";
 import { holding } from "./holding.ts";
+import { planned } from "./planned.ts";
 
 /** A guard of the product, and how it is switched off. */
 export interface Mutant {
@@ -13,9 +15,11 @@ export interface Mutant {
   readonly changes: readonly (readonly [find: string, replace: string])[];
   /** Whether `npm test` checks it too: those that die quickly. */
   readonly isQuick?: boolean;
+  /** A plan that misses it, where no seed does. */
+  readonly plan?: Plan;
 }
 
-export const mutants: readonly Mutant[] = [...holding, ...doing, ...ending];
+export const mutants: readonly Mutant[] = [...holding, ...doing, ...ending, ...planned];
 
 export function mutantNamed(name: string): Mutant {
   const found = mutants.find((one) => one.name === name);

@@ -10,18 +10,23 @@ export interface Hunted {
   readonly killedBy?: { readonly seed: number; readonly promise: string; readonly message: string };
 }
 
-/** Plays seeds against a mutant until one breaks a promise that holds with the guard. */
+/** Plays seeds against a mutant, or its own plan, until one breaks a promise that holds with the guard. */
 export async function hunt(
   mutant: Mutant,
   given: Pick<Search, "from" | "seeds" | "ms" | "jobs">,
 ): Promise<Hunted> {
   const imports = [new URL("mutate.ts", import.meta.url).href];
-  const found = await search({ ...given, imports, env: { SIM_MUTANT: mutant.name } });
+  const { plan } = mutant;
+  const own = plan && { plan, from: plan.seed, seeds: 1 };
+  const { from } = { ...given, ...own };
+  const found = await search({ ...given, ...own, imports, env: { SIM_MUTANT: mutant.name } });
   const { broken, seconds } = found;
-  const seeds = broken ? broken.seed - given.from + 1 : found.seeds;
-  if (broken && (await search({ from: broken.seed, seeds: 1, jobs: 1 })).broken)
+  const seeds = broken ? broken.seed - from + 1 : found.seeds;
+  if (broken && (await search({ ...own, from: broken.seed, seeds: 1, jobs: 1 })).broken)
     throw new Error(
-      `Seed ${broken.seed} breaks a promise with the guard too: npm run sim -- --seed ${broken.seed}`,
+      plan
+        ? `The plan of ${mutant.name} breaks a promise with the guard too`
+        : `Seed ${broken.seed} breaks a promise with the guard too: npm run sim -- --seed ${broken.seed}`,
     );
   return { mutant, seeds, seconds, ...(broken && { killedBy: broken }) };
 }

@@ -63,6 +63,7 @@ async function main({ only, from, seeds, minutes, json, list }: Options): Promis
 }
 
 function row({ mutant, seeds, killedBy }: Hunted): string {
-  const fate = killedBy ? `${seeds} | ${killedBy.promise} |` : `survived ${seeds} | |`;
+  const tries = mutant.plan ? "its plan" : seeds;
+  const fate = killedBy ? `${tries} | ${killedBy.promise} |` : `survived ${tries} | |`;
   return `| ${mutant.name} | ${mutant.guard} | ${fate}`;
 }

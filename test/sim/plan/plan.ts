@@ -30,7 +30,7 @@ export interface RunnerPlan {
 
 /** What somebody outside does. */
 export type Operation = { readonly at: number; readonly task: string } & (
-  | { readonly do: "submit"; readonly in?: number }
+  | { readonly do: "submit"; readonly in?: number; readonly msgId?: string }
   | { readonly do: "publish" }
   | { readonly do: "cancel" | "redrive" | "redrive from scratch" }
   | { readonly do: "redrive from"; readonly place: number }
@@ -84,6 +84,12 @@ export interface Plan {
   readonly isReconciled: boolean;
   /** As a function does it, in slices of so many calls of the store. */
   readonly sliceCalls?: number;
+  /** How often a message is delivered at most, where that is not what it is by default. */
+  readonly maxDeliver?: number;
+  /** All has to end so soon after faults stop. */
+  readonly patience?: number;
+  /** Nothing in it is a reason to fail: every task has to complete. */
+  readonly isHarmless?: boolean;
 }
 
 const SECOND = 1_000;
