@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { startPlayer } from "./apart.ts";
+import { mutants } from "./mutants/guards.ts";
 import type { Plan } from "./plan/plan.ts";
 import { planOf } from "./plan/plan.ts";
 import type { Program } from "./plan/program.ts";
@@ -212,6 +213,13 @@ test("a redrive may forget a wait before an effect that an earlier redrive has k
   });
   expect(played.broken).toBeUndefined();
   expect(said(played, /^task t1: redrive by/)).toBe(2);
+});
+
+describe("the plan of a mutant holds with the guard", () => {
+  const planned = mutants.filter(({ plan }) => plan);
+  test.each(planned)("$name", async ({ plan }) => {
+    expect((await player.play(plan as Plan)).broken).toBeUndefined();
+  });
 });
 
 test("seeds that broke a promise once hold", async () => {

@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { mutants } from "./mutants/guards.ts";
 import { hunt } from "./mutants/hunt.ts";
 import { mutated } from "./mutants/mutated.ts";
+import { promises } from "./oracle.ts";
 import { search } from "./search.ts";
 
 /** Another part of the seeds each day would find more, and be red by chance: `npm run sim` does that. */
@@ -22,6 +23,38 @@ describe("mutants", () => {
     for (const { name, file, changes } of mutants) {
       const source = readFileSync(new URL(`../../shared/${file}`, import.meta.url), "utf8");
       expect(mutated(source, name, changes)).not.toBe(source);
+    }
+  });
+
+  test("are in the docs as they are, each with what it broke, and so are the schedules that they stand for", () => {
+    const docs = readFileSync(new URL("../../docs/simulator.md", import.meta.url), "utf8");
+    const tableBelow = (heading: string) => {
+      const lines = docs.split(`${heading} |`)[1]?.split("\n\n")[0]?.split("\n").slice(2) ?? [];
+      return lines.map((line) =>
+        line
+          .split("|")
+          .map((cell) => cell.trim())
+          .slice(1, -1),
+      ) as string[][];
+    };
+    const table = tableBelow("| mutant");
+    const guards = table.map(([name, guard, seeds]) => [name, guard, seeds === "its plan"]);
+    const all = mutants.map(({ name, guard, plan }) => [name, guard, plan !== undefined]);
+    expect(guards.toSorted()).toEqual(all.toSorted());
+    for (const [, , , promise] of table) expect(promises).toHaveProperty([promise as string]);
+
+    const found = new Map(table.map(([name, , ...fate]) => [name, fate]));
+    const schedules = tableBelow("| schedule | mutant");
+    expect(schedules.length).toBeGreaterThanOrEqual(27);
+    for (const [, name, ...fate] of schedules) expect([name, fate]).toEqual([name, found.get(name)]);
+
+    const others = tableBelow("| schedule | what the simulation lacks").map(([, , tests = ""]) => tests);
+    expect(others.length).toBeGreaterThanOrEqual(16);
+    for (const tests of others) {
+      const files = [...tests.matchAll(/`(test\/[^`]+\.test\.ts)`/g)].map(([, file]) => file as string);
+      expect(files).not.toEqual([]);
+      for (const file of files)
+        expect([file, existsSync(new URL(`../../${file}`, import.meta.url))]).toEqual([file, true]);
     }
   });
 
