@@ -15,7 +15,7 @@ export interface Mutant {
   readonly changes: readonly (readonly [find: string, replace: string])[];
   /** Whether `npm test` checks it too: those that die quickly. */
   readonly isQuick?: boolean;
-  /** A plan that misses it, where no seed does. */
+  /** A plan that misses it, where seeds seldom or never do. */
   readonly plan?: Plan;
 }
 

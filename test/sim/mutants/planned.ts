@@ -7,7 +7,7 @@ const two = { ...one, name: "r2" } as const;
 /** A function, which is woken every minute. */
 const woken = { ...one, limit: 40_000 } as const;
 
-/** Guards that seeds do not miss: for each a plan that breaks a promise without it, and none with it. */
+/** Guards that seeds miss seldom or never: for each a plan that breaks a promise without it, and none with it. */
 export const planned: readonly Mutant[] = [
   {
     name: "successor-attests",
