@@ -1,6 +1,7 @@
 import { agents } from "pawl:agents";
 import { trimAudit } from "../shared/audit/trim.ts";
 import { buryGivenUp } from "../shared/dispatch/advisories.ts";
+import { sayAlive } from "../shared/dispatch/alive.ts";
 import { submitTicks } from "../shared/dispatch/cron.ts";
 import { expireTasks } from "../shared/dispatch/expire.ts";
 import { dispatchDue } from "../shared/dispatch/sweep.ts";
@@ -14,6 +15,8 @@ export const job: Job = {
   name: "dispatch",
   run: async (wired, stop) => {
     const deps = { ...wired, lanesOf };
+    // Waited for at the end: a store that takes no writes must not hold up what only NATS is needed for.
+    const said = sayAlive(deps);
     const failures: unknown[] = [];
     // What goes wrong with one of them must not hold up the others.
     const attempt = async (what: string, work: () => Promise<number>): Promise<number> => {
@@ -39,6 +42,7 @@ export const job: Job = {
       deps.trigger?.("reconcile");
       return 1;
     });
+    await said;
     if (failures.length > 0) throw failures[0];
     return { dispatched, buried, ticks, expired };
   },

@@ -233,6 +233,14 @@ export const gaugeAlerts: readonly Alert[] = [
     todo: "See [when the store fills up](operator.md#when-the-store-fills-up).",
   },
   {
+    name: "PawlDispatchSilent",
+    expr: "pawl_dispatch_age_seconds > 180",
+    lasts: "2m",
+    severity: "critical",
+    summary: "the dispatch function does not come any more, which is due every minute",
+    todo: "Delays, retries, deadlines and schedules stand still, and lost messages are not found. See that the function `dispatch` is woken (cron, PAWL_RUN_SECRET), and what its log says: `dispatch.unseen` means that it comes, and the store does not take its word. `pawl doctor` names what is due.",
+  },
+  {
     name: "PawlNotReconciled",
     expr: "pawl_report_age_seconds > 8 * 86400",
     severity: "critical",

@@ -233,6 +233,13 @@ const reportPanels: readonly Panel[] = [
     says: "A week at most, where all is well.",
   },
   {
+    title: "Since dispatch came last",
+    shows: [["max(pawl_dispatch_age_seconds)", "age"]],
+    unit: "s",
+    as: "stat",
+    says: "A minute or two, where all is well.",
+  },
+  {
     title: "What the newest report names",
     shows: [["sum by (finding, severity) (pawl_report_findings) > 0", "{{finding}}"]],
     unit: "short",

@@ -32,6 +32,29 @@ describe("each rule finds what it is for, and spares what just holds", () => {
     expect(never[0]?.is).toBe("there was never a reconciliation, in 9 d");
   });
 
+  test("a dispatch function that never came is counted from the first queue; without schedules it is only warned of", () => {
+    const of = (begunAt: number, more: object = {}) =>
+      findings(
+        liveRules,
+        { ...WELL, dispatched: { begunAt, hasSchedules: false, ...more }, overdue: [] },
+        "it",
+      ).map(({ severity, is }) => `${severity}: ${is}`);
+    expect(of(NOW - 180_000)).toEqual([]);
+    expect(of(NOW - 180_001)).toEqual(["warning: the dispatch function never came, in 3 min"]);
+    expect(of(NOW - 7_200_000, { hasSchedules: true })).toEqual([
+      "error: the dispatch function never came, in 2 h",
+    ]);
+    expect(of(0, { at: NOW - 7_200_000 })).toEqual(["error: the dispatch function came last 2 h ago"]);
+  });
+
+  test("what is due is named beside the function that did not come", () => {
+    const overdue = [{ what: "task t of echo", since: NOW - 200_000 }];
+    const dispatched = { at: NOW - 60_000, begunAt: 0, hasSchedules: false };
+    expect(findings(liveRules, { ...WELL, overdue, dispatched }, "it").map(({ is }) => is)).toEqual([
+      "task t of echo is due for 3 min 20 s, and nobody has dispatched it",
+    ]);
+  });
+
   test("a clock is off by what no delay of the answer explains", () => {
     expect([ahead(90, 100, 200), ahead(150, 100, 200), ahead(230, 100, 200)]).toEqual([-10, 0, 30]);
   });

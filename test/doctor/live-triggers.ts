@@ -46,6 +46,8 @@ const bucket = (field: string) => ({
   buckets: [{ name: "KV_pawl-tasks", differences: [{ field, have: 60_000_000_000, want: 0 }] }],
 });
 
+const came = (at: number) => ({ dispatched: { at, begunAt: 0, hasSchedules: false } });
+
 /** Of each rule, what it just finds, and what it just does not find. */
 export const liveTriggers: Readonly<
   Record<LiveRule, readonly [finds: Partial<Live>, spares: Partial<Live>]>
@@ -77,7 +79,7 @@ export const liveTriggers: Readonly<
   "websocket-unreachable": [{ unreached: [{ url: "wss://nats.test", reason: "no" }] }, { unreached: [] }],
   "secret-missing": [{ secrets: [{ agent: "ticket", missing: ["JIRA_TOKEN"] }] }, { secrets: [] }],
   "clock-off": [{ clocks: { NATS: -5_001 } }, { clocks: { NATS: -5_000 } }],
-  "dispatch-silent": [{ overdue: [{ what: "task t of echo", since: NOW - 200_000 }] }, { overdue: [] }],
+  "dispatch-silent": [came(NOW - 180_001), came(NOW - 180_000)],
   "reconcile-silent": [
     { reconciled: { at: NOW - 8 * DAY - 1, begunAt: 0 } },
     { reconciled: { at: NOW - 8 * DAY, begunAt: 0 } },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Target } from "../../infra/build/targets.ts";
 import { startModel, text } from "../../infra/local/model.ts";
+import { aliveAt } from "../../shared/dispatch/alive.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
@@ -155,11 +156,13 @@ test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", a
   // In a lane that its agent does not have any more.
   await submit(broken, { agent: "walker", lanes: 8, id: "t", input: {} }).catch(() => {});
   expect((await deps.store.get("t"))?.task.state).toBe("scheduled");
+  const before = Date.now();
   const dispatched = await post(dispatch.url);
   expect(await dispatched.json()).toMatchObject({
     dispatched: { recorder: 0, stepper: 0, walker: 1 },
     expired: 0,
   });
+  expect(await aliveAt(deps.store)).toBeGreaterThanOrEqual(before);
   const queue = streamName(queueOf(deps, { agent: "walker", lane: 0 }));
   expect((await deps.store.get("t"))?.task).toMatchObject({
     state: "dispatched",

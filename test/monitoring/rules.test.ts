@@ -6,6 +6,7 @@ import { counterAlerts } from "../../infra/monitoring/alerts.ts";
 import { dashboardText } from "../../infra/monitoring/dashboard.ts";
 import { rows } from "../../infra/monitoring/panels.ts";
 import { allAlerts, documented, runbookOf } from "../../infra/monitoring/rules.ts";
+import { sayAlive } from "../../shared/dispatch/alive.ts";
 import { type Counter, counterLabels, counters } from "../../shared/meter/counters.ts";
 import { findingKinds } from "../../shared/reconcile/findings/findings.ts";
 import { samples } from "../support/http/prometheus.ts";
@@ -30,6 +31,7 @@ beforeAll(async () => {
   await s.submit({});
   await s.drain();
   await reconciled(s.deps, { lanes: { tested: 1 } });
+  await sayAlive(s.deps);
   const { text } = await s.ask("/metrics", { token: await s.token("ann", ["read"]) });
   for (const key of samples(text).keys()) {
     const [, name = "", inside = ""] = /^([a-z_]+)(?:\{(.*)\})?$/.exec(key) ?? [];

@@ -32,6 +32,8 @@ export interface Live {
   readonly secrets: readonly { readonly agent: string; readonly missing: readonly string[] }[];
   /** Work that nobody has begun, and since when it is due. */
   readonly overdue: readonly { readonly what: string; readonly since: Millis }[];
+  /** When the dispatch function last began, and since when it is due; whether anything needs it that no runner sees to. */
+  readonly dispatched?: { readonly at?: Millis; readonly begunAt: Millis; readonly hasSchedules: boolean };
   readonly reconciled?: { readonly at?: Millis; readonly begunAt: Millis };
   readonly firestore?: { readonly missing: readonly string[]; readonly policies: readonly string[] };
 }

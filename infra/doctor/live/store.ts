@@ -1,5 +1,6 @@
 import type { Config } from "../../../functions/wiring/config.ts";
 import { wire } from "../../../functions/wiring/wire.node.ts";
+import { aliveAt, SILENT_AFTER } from "../../../shared/dispatch/alive.ts";
 import { tickSeen } from "../../../shared/dispatch/cron.ts";
 import type { Deps } from "../../../shared/ports/deps.ts";
 import { reconciledAt } from "../../../shared/reconcile/books/reports.ts";
@@ -9,9 +10,6 @@ import type { KnownAgent } from "../../agents.ts";
 import { ahead, asking, type Seen } from "./ask.ts";
 import { lookAtFirestore } from "./firestore.ts";
 import type { Live } from "./live.ts";
-
-/** The function comes every minute: what waits longer than this, nobody has looked at. */
-const SILENT = 180_000;
 
 /** What the store says: its clock, and the last signs of life of the functions that come by themselves. */
 export async function lookAtStore(
@@ -31,6 +29,11 @@ export async function lookAtStore(
   }
   live.overdue = (await ask("looking for due tasks", () => overdueIn(deps, live.now, known, unseen))) ?? [];
   const begunAt = Math.min(...live.queues.map(({ info }) => info.createdAt));
+  const dispatched = await ask("looking for dispatch", async () => ({ at: await aliveAt(deps.store) }));
+  if (dispatched && live.queues.length > 0) {
+    const hasSchedules = known.some(({ schedules }) => schedules.length > 0);
+    live.dispatched = { begunAt, hasSchedules, ...(dispatched.at !== undefined && { at: dispatched.at }) };
+  }
   const reconciled = await ask("looking for reports", async () => ({ at: await reconciledAt(deps.store) }));
   if (reconciled && live.queues.length > 0)
     live.reconciled = { begunAt, ...(reconciled.at !== undefined && { at: reconciled.at }) };
@@ -50,14 +53,14 @@ async function overdueIn(
   const found: { what: string; since: number }[] = [];
   for (const { name, schedules } of known) {
     for (const state of ["scheduled", "waiting"] as const) {
-      const { tasks } = await deps.store.due(name, state, { after: 0, until: now - SILENT }, 10);
+      const { tasks } = await deps.store.due(name, state, { after: 0, until: now - SILENT_AFTER }, 10);
       // A task that waits for a person may only be due to be told again.
-      const late = tasks.find(({ task }) => (dueOf(task) ?? now) <= now - SILENT);
+      const late = tasks.find(({ task }) => (dueOf(task) ?? now) <= now - SILENT_AFTER);
       if (late) found.push({ what: `task ${late.task.id} of ${name}`, since: dueOf(late.task) ?? now });
     }
     for (const schedule of schedules) {
       const at = seen(name, schedule);
-      const tick = lastTick(schedule, now - SILENT);
+      const tick = lastTick(schedule, now - SILENT_AFTER);
       if (at === undefined)
         unseen.push(`schedule ${schedule.name} of ${name}, which no dispatcher has seen yet`);
       else if (tick !== undefined && tick > at)

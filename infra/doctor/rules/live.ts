@@ -1,4 +1,5 @@
 import { shown } from "../../../shared/adapters/jetstream/drift.ts";
+import { SILENT_AFTER } from "../../../shared/dispatch/alive.ts";
 import { isStranded } from "../../../shared/dispatch/queues.ts";
 import { queueFields } from "../../../shared/ports/queue-fields.ts";
 import { CLOCK_IS_OFF, CLOCKS_IN_STEP } from "../../../shared/settings/clocks.ts";
@@ -220,16 +221,22 @@ export const liveRules = {
   },
   "dispatch-silent": {
     checks:
-      "what is due since three minutes, and ticks of schedules that passed, for the dispatch function's last sign of life",
+      "when the dispatch function last came, what is due since three minutes, and ticks of schedules that passed",
     prevents: "Delays, retries, deadlines and schedules stand still, and lost messages are not found.",
     severity: "error",
-    mend: "Deploy `dispatch`, and look at its log.",
-    find: ({ overdue, now }) =>
-      overdue.map(({ what, since }) => ({
-        field: "dispatch",
-        is: `${what} is due for ${sayDuration(now - since)}, and nobody has dispatched it`,
-        set: "npm run deploy -- dispatch",
-      })),
+    mend: "Deploy `dispatch`, and look at its log. Where it never came and nothing has a schedule that is a warning: `pawl run` does the rest.",
+    find: ({ overdue, dispatched, now }) => {
+      const found = (is: string) => ({ field: "dispatch", is, set: "npm run deploy -- dispatch" });
+      const due = overdue.map(({ what, since }) =>
+        found(`${what} is due for ${sayDuration(now - since)}, and nobody has dispatched it`),
+      );
+      if (!dispatched || now - (dispatched.at ?? dispatched.begunAt) <= SILENT_AFTER) return due;
+      const { at, begunAt, hasSchedules } = dispatched;
+      if (at !== undefined)
+        return [found(`the dispatch function came last ${sayDuration(now - at)} ago`), ...due];
+      const never = found(`the dispatch function never came, in ${sayDuration(now - begunAt)}`);
+      return [hasSchedules ? never : { ...never, severity: "warning" as const }, ...due];
+    },
   },
   "reconcile-silent": {
     checks: "when the last reconciliation was made",

@@ -1,3 +1,4 @@
+import { aliveAt } from "../../dispatch/alive.ts";
 import { agentQueues } from "../../dispatch/queues.ts";
 import { counters, series } from "../../meter/counters.ts";
 import { readCounts } from "../../meter/meter.ts";
@@ -15,11 +16,12 @@ const gauges = {
   queue_oldest_seconds: ["Age of the oldest message in a queue.", "oldestAge"],
 } as const;
 
-/** Of the newest week's report: whoever may see all agents sees these. */
+/** Whoever may see all agents sees these: of the newest week's report, and when Pawl's own functions came last. */
 const reported = {
   report_findings:
     "Findings of the newest report that somebody has to do something about, by kind; severity broken or look.",
   report_age_seconds: "Since the last reconciliation looked.",
+  dispatch_age_seconds: "Since the dispatch function came last.",
 } as const;
 
 /** Where the store has an end. */
@@ -45,11 +47,11 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
   const { deps, token } = c.var;
   const mine = agents.filter(({ name }) => mayUse(token, name));
   await deps.meter.flush();
-  const [counts, queues, fills, report] = await Promise.all([
+  const [counts, queues, fills, seen] = await Promise.all([
     readCounts(deps.store),
     agentQueues(deps, mine),
     Promise.all(mine.map(async ({ name }) => ({ agent: name, fill: await storeFill(deps, name) }))),
-    token.agents ? undefined : readReportList(deps.store),
+    token.agents ? undefined : Promise.all([readReportList(deps.store), aliveAt(deps.store)]),
   ]);
   const isMine = (line: string) => {
     const agent = /agent="([^"]*)"/.exec(line)?.[1];
@@ -78,17 +80,24 @@ export async function metrics(c: Request, { agents }: Asked): Promise<Response> 
   }
   for (const [name, help] of Object.entries(reported)) {
     lines.push(`# HELP pawl_${name} ${help}`, `# TYPE pawl_${name} gauge`);
-    if (report) lines.push(...reportSamples(name as keyof typeof reported, report, deps.clock.now()));
+    if (seen) lines.push(...reportSamples(name as keyof typeof reported, ...seen, deps.clock.now()));
   }
   c.header("content-type", "text/plain; version=0.0.4; charset=utf-8");
   return c.body(`${lines.join("\n")}\n`);
 }
 
-/** None where there was no reconciliation yet. */
-function reportSamples(name: keyof typeof reported, { reports, at }: ReportList, now: number): string[] {
+/** None where there was no reconciliation yet, or no dispatch. */
+function reportSamples(
+  name: keyof typeof reported,
+  { reports, at }: ReportList,
+  dispatched: number | undefined,
+  now: number,
+): string[] {
+  const age = (since: number | undefined) =>
+    since === undefined ? [] : [`pawl_${name} ${Math.max(0, now - since) / 1_000}`];
+  if (name === "report_age_seconds") return age(at);
+  if (name === "dispatch_age_seconds") return age(dispatched);
   const week = reports.find((one) => one.name.includes("W"));
-  if (name === "report_age_seconds")
-    return at === undefined ? [] : [`pawl_${name} ${Math.max(0, now - at) / 1_000}`];
   if (!week?.left) return [];
   const { left } = week;
   return Object.entries<FindingKind>(findingKinds)
