@@ -48,6 +48,9 @@ export interface Plan {
   readonly agents: readonly AgentAccount[];
 }
 
+/** Asked by each identity of itself: the server says what it may do. Nobody learns anything of another. */
+export const RIGHTS = "$SYS.REQ.USER.INFO";
+
 type Known = Pick<KnownAgent, "name" | "lanes" | "children">;
 
 /** No function ever does this: an operator who has to says so to the server, with an identity of their own. */
@@ -86,6 +89,7 @@ export function planOf(settings: Settings, known: readonly Known[], hasKv: boole
       `${namespace}.tasks.>`,
       `${namespace}.events.>`,
       `${namespace}.holders.>`,
+      RIGHTS,
     ],
     denied: name === "operator" ? [] : NEVER,
     subscribe: [
@@ -117,7 +121,7 @@ function accountOf(
     exports: [holders],
     identity: {
       name,
-      publish: [...imports.map(({ local }) => local), holders],
+      publish: [...imports.map(({ local }) => local), holders, RIGHTS],
       denied: [],
       subscribe: [`${inboxPrefix(settings, name)}.>`, holders],
       answers: true,

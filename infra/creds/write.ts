@@ -7,6 +7,8 @@ import { type KeyKind, keyOf, newSeed, signed } from "./jwt.ts";
 import { envText, type Kept, keeping, newPassword } from "./keep.ts";
 import type { Plan } from "./plan.ts";
 
+/** Where to, where nobody says it. */
+export const FOLDER = ".pawl/creds";
 export const FORMATS = ["conf", "jwt"] as const;
 export type Format = (typeof FORMATS)[number];
 

@@ -47,6 +47,33 @@ describe("each rule finds what it is for, and spares what just holds", () => {
     expect(of(0, { at: NOW - 7_200_000 })).toEqual(["error: the dispatch function came last 2 h ago"]);
   });
 
+  test("who may do everything is told once; without accounts nothing else is compared; what was refused is named as it was", () => {
+    const of = (isolation: "documents" | "accounts", more: object) =>
+      findings(
+        liveRules,
+        {
+          ...WELL,
+          settings: makeSettings({ isolation }),
+          rights: [{ identity: "operator", mayAll: false, wide: [], lacks: [], ...more }],
+        },
+        "it",
+      ).map(({ rule, is }) => `${rule}: ${is}`);
+    const all = (isolation: string) => [
+      `permissions-too-wide: PAWL_ISOLATION is ${isolation}, and operator may do everything at NATS`,
+    ];
+    expect(of("accounts", { mayAll: true, wide: ["publish to >"] })).toEqual(all("accounts"));
+    expect(of("documents", { mayAll: true, wide: ["publish to >"] })).toEqual(all("documents"));
+    expect(of("documents", { wide: ["publish to a"], lacks: ["subscribe to b"] })).toEqual([]);
+    expect(of("accounts", { wide: ["publish to a"], lacks: ["subscribe to b"] })).toEqual([
+      "permissions-too-wide: operator may publish to a, which pawl creds does not give it",
+      "permission-missing: operator may not subscribe to b, which pawl creds gives it",
+    ]);
+    const refused = [{ what: "listing streams", reason: "no" }];
+    expect(findings(liveRules, { ...WELL, refused }, "it")).toEqual([
+      expect.objectContaining({ rule: "permission-missing", is: "listing streams: no" }),
+    ]);
+  });
+
   test("what is due is named beside the function that did not come", () => {
     const overdue = [{ what: "task t of echo", since: NOW - 200_000 }];
     const dispatched = { at: NOW - 60_000, begunAt: 0, hasSchedules: false };

@@ -1,3 +1,4 @@
+import type { RightsDrift } from "../../infra/creds/compare.ts";
 import type { Live } from "../../infra/doctor/live/live.ts";
 import type { LiveRule } from "../../infra/doctor/rules/live.ts";
 import type { QueueInfo } from "../../shared/ports/bus.ts";
@@ -22,6 +23,7 @@ export const WELL: Live = {
   unreached: [],
   secrets: [],
   overdue: [],
+  rights: [],
 };
 
 const info: QueueInfo = {
@@ -46,6 +48,10 @@ const bucket = (field: string) => ({
   buckets: [{ name: "KV_pawl-tasks", differences: [{ field, have: 60_000_000_000, want: 0 }] }],
 });
 
+const rights = (more: Partial<RightsDrift>): Partial<Live> => ({
+  rights: [{ identity: "a", mayAll: false, wide: [], lacks: [], ...more }],
+  settings: makeSettings({ isolation: "accounts" }),
+});
 const came = (at: number) => ({ dispatched: { at, begunAt: 0, hasSchedules: false } });
 
 /** Of each rule, what it just finds, and what it just does not find. */
@@ -72,10 +78,13 @@ export const liveTriggers: Readonly<
     { nats: { version: "2.12.1", asksWho: false }, isLocal: true },
   ],
   "permissions-too-wide": [
-    { mayAll: true, settings: makeSettings({ isolation: "documents" }) },
-    { mayAll: true, settings: makeSettings({ isolation: "shared" }) },
+    rights({ wide: ["publish to $KV.pawl-tasks.>"] }),
+    rights({ lacks: ["publish to $KV.pawl-tasks-a.>"] }),
   ],
-  "permission-missing": [{ refused: [{ what: "listing streams", reason: "no" }] }, { refused: [] }],
+  "permission-missing": [
+    rights({ lacks: ["publish to $KV.pawl-tasks-a.>"] }),
+    rights({ wide: ["publish to $KV.pawl-tasks.>"] }),
+  ],
   "websocket-unreachable": [{ unreached: [{ url: "wss://nats.test", reason: "no" }] }, { unreached: [] }],
   "secret-missing": [{ secrets: [{ agent: "ticket", missing: ["JIRA_TOKEN"] }] }, { secrets: [] }],
   "clock-off": [{ clocks: { NATS: -5_001 } }, { clocks: { NATS: -5_000 } }],

@@ -17,6 +17,7 @@ import { later } from "../support/time/clocks.ts";
 
 const DAY = 86_400_000;
 const agents = tempAgents();
+const NOWHERE = join(agents, "no-creds");
 /** By its name an identity is anybody who may do all; this one may not look at consumers. */
 const USERS = `authorization { users: [
   { user: all, password: all },
@@ -37,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 
 const look = async (w: TestWorld, env: Record<string, string> = {}) =>
-  examineLive(await gather({ env: { ...w.env, JIRA_TOKEN: "t", ...env }, agents }));
+  examineLive(await gather({ env: { ...w.env, JIRA_TOKEN: "t", ...env }, agents, creds: NOWHERE }));
 const rulesOf = ({ findings }: Awaited<ReturnType<typeof look>>) =>
   findings.map(({ severity, rule }) => `${severity} ${rule}`);
 
@@ -180,12 +181,14 @@ test("settings that contradict each other are told, all of them, before any serv
     PAWL_REPLICAS: "2",
     PAWL_NATS_URL: "x",
   };
-  const seen = examineLive(await gather({ env, agents }));
+  const seen = examineLive(await gather({ env, agents, creds: NOWHERE }));
   expect(seen.findings.map(({ rule, field }) => [rule, field])).toEqual([
     ["settings", "PAWL_NATS_URL"],
     ["settings", "PAWL_REPLICAS"],
     ["secret-missing", "ticket"],
   ]);
   const { PAWL_REPLICAS, PAWL_NATS_URL, ...right } = env;
-  await expect(gather({ env: right, agents })).rejects.toThrow("NATS at nats://127.0.0.1:1 can't be reached");
+  await expect(gather({ env: right, agents, creds: NOWHERE })).rejects.toThrow(
+    "NATS at nats://127.0.0.1:1 can't be reached",
+  );
 });

@@ -1,5 +1,12 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { configFrom } from "../../functions/wiring/config.ts";
 import type { Wired } from "../../functions/wiring/wire.node.ts";
+import { type Identity, planOf } from "../../infra/creds/plan.ts";
+import { writeCreds } from "../../infra/creds/write.ts";
+import { examineLive } from "../../infra/doctor/examine.ts";
+import { gather } from "../../infra/doctor/live/gather.ts";
 import { buryGivenUp } from "../../shared/dispatch/advisories.ts";
 import { expireTasks } from "../../shared/dispatch/expire.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
@@ -103,6 +110,63 @@ describe.each([
     const report = await reconciled(wired.reconcile as Wired, { repair: true });
     expect(namesOf(report)).toEqual([]);
   }, 60_000);
+
+  test("an agent is paused and resumed: its own identity sees it", async () => {
+    await call("POST", "/v1/tasks", { agent: "stranger", id: "held", input: {} });
+    const paused = await call("POST", "/v1/agents/stranger/pause", { why: "the board is down" });
+    expect(paused).toMatchObject({ status: 200 });
+    expect(await runs("stranger")).toEqual({});
+    expect(await stateOf("held")).toBe("dispatched");
+    const { agents } = JSON.parse((await call("GET", "/v1/agents")).text) as {
+      agents: { name: string; paused?: { why: string } }[];
+    };
+    expect(agents.filter((one) => one.paused)).toMatchObject([
+      { name: "stranger", paused: { why: "the board is down" } },
+    ]);
+    expect(await call("POST", "/v1/agents/stranger/resume")).toMatchObject({ status: 200 });
+    expect(await runs("stranger")).toEqual({ completed: 1 });
+    expect(await stateOf("held")).toBe("completed");
+  });
+
+  test("what the server lets each identity do is what was planned, and what differs is named", async () => {
+    const env = await stage.env("operator");
+    const look = async (creds: string) => {
+      const { findings, unseen } = examineLive(await gather({ env, agents: folder, creds }));
+      const said = findings.filter(({ rule }) => rule.startsWith("permission")).map(({ is }) => is);
+      return { said, unseen: unseen.filter((one) => one.startsWith("what ")) };
+    };
+    expect(await look(stage.folder)).toEqual({ said: [], unseen: [] });
+    const others = "api, dispatch, reconcile, boss, helper, stranger";
+    expect((await look(join(folder, "none"))).unseen).toEqual([
+      expect.stringMatching(new RegExp(`^what ${others} may do at NATS: no file in `)),
+    ]);
+    const { settings, store } = configFrom(env);
+    const plan = planOf(settings, stage.known, store === "nats-kv");
+    const altered = (one: Identity): Identity => {
+      if (one.name === "api")
+        return { ...one, publish: [...one.publish, "orders.>"], denied: one.denied.slice(1) };
+      if (one.name !== "boss") return one;
+      const publish = one.publish.filter((subject) => !subject.startsWith("$JS.ACK."));
+      return { ...one, publish, subscribe: [...one.subscribe, "spied.*"], answers: false };
+    };
+    // A JWT says by itself what its identity may do: the server has to be told of nothing, and the others stay.
+    const isWritten = ({ name }: Identity) => format === "conf" || name === "api" || name === "boss";
+    const core = { ...plan.core, identities: plan.core.identities.filter(isWritten).map(altered) };
+    const agents = plan.agents
+      .filter(({ identity }) => isWritten(identity))
+      .map((one) => ({ ...one, ...(format === "jwt" && { imports: [] }), identity: altered(one.identity) }));
+    // By the keys that there are: the server takes them for the same identities.
+    await writeCreds({ plan: { core, agents }, format, folder: stage.folder });
+    if (format === "conf") await stage.nats.reload(await readFile(join(stage.folder, "nats.conf"), "utf8"));
+    const ack = plan.agents[0]?.identity.publish.find((subject) => subject.startsWith("$JS.ACK."));
+    await expect
+      .poll(async () => (await look(stage.folder)).said)
+      .toEqual([
+        "api may publish to orders.>, publish to $JS.API.STREAM.DELETE.>, which pawl creds does not give it",
+        "boss may subscribe to spied.*, which pawl creds does not give it",
+        `boss may not publish to ${ack}, answer what it is asked, which pawl creds gives it`,
+      ]);
+  });
 
   test("an agent submits to its relatives only", async () => {
     await call("POST", "/v1/tasks", { agent: "stranger", id: "wrong", input: { submits: true } });

@@ -5,7 +5,7 @@ import { settingsFrom } from "../../../shared/settings/settings.ts";
 import { readVariable } from "../../../shared/settings/variables.ts";
 import { agentsFolder, knownAgents } from "../../agents.ts";
 import { planOf } from "../../creds/plan.ts";
-import { FORMATS, type Format, writeCreds } from "../../creds/write.ts";
+import { FOLDER, FORMATS, type Format, writeCreds } from "../../creds/write.ts";
 import { say, sayJson } from "../output.ts";
 
 interface Options {
@@ -15,8 +15,6 @@ interface Options {
   readonly account?: string;
   readonly json?: boolean;
 }
-
-const FOLDER = ".pawl/creds";
 
 export function addCreds(program: Command): void {
   program

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { messageOf, PawlError } from "../../../shared/errors/errors.ts";
 import { agentsFolder } from "../../agents.ts";
+import { FOLDER } from "../../creds/write.ts";
 import { examine, examineLive, unsaid } from "../../doctor/examine.ts";
 import { contractsOf, partsIn, type Source } from "../../doctor/read.ts";
 import type { RuleText } from "../../doctor/rule.ts";
@@ -17,6 +19,7 @@ interface Options {
   readonly stream?: string;
   readonly consumer?: string;
   readonly monitor?: string;
+  readonly creds?: string;
   readonly rules?: boolean;
   readonly strict?: boolean;
   readonly sarif?: boolean;
@@ -47,6 +50,10 @@ export function addDoctor(program: Command, version: string): void {
     .option("--stream <name>", "with --nats: its stream")
     .option("--consumer <name>", "with --nats: one of the stream's consumers; all by default")
     .option("--monitor <url>", "the monitoring address of NATS, for its sync_interval")
+    .option(
+      "--creds <folder>",
+      `where pawl creds wrote the identities, to compare what each may do (${FOLDER})`,
+    )
     .option("--rules", "list what is looked for")
     .option("--strict", "a warning is an error")
     .option("--sarif", "answer in SARIF, for code scanning")
@@ -71,6 +78,8 @@ function checkUse(options: Options, command: Command): void {
     if (options[name] !== undefined && nats === undefined) command.error(`--${name} needs --nats`);
   if (nats !== undefined && stream === undefined) command.error("--nats needs --stream");
   if (options.json && options.sarif) command.error("--json and --sarif exclude each other");
+  if (options.creds !== undefined && (nats !== undefined || config !== undefined))
+    command.error("--creds is for this project's own deployment, which --nats and --config are not");
   if (config !== undefined && options.monitor !== undefined && nats === undefined)
     command.error("--monitor is for a server, and --config alone asks none");
 }
@@ -79,7 +88,8 @@ async function examinedOf(options: Options, sources: readonly Source[]): Promise
   const { nats: url, stream, consumer, monitor } = options;
   if (url === undefined && sources.length === 0) {
     const { gather } = await import("../../doctor/live/gather.ts");
-    const place = { env: process.env, agents: agentsFolder(), ...(monitor && { monitor }) };
+    const creds = resolve(options.creds ?? FOLDER);
+    const place = { env: process.env, agents: agentsFolder(), creds, ...(monitor && { monitor }) };
     return examineLive(await gather(place));
   }
   const parts = partsIn(sources);

@@ -1,23 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { NatsConnection } from "@nats-io/nats-core";
 import type { Config } from "../../../functions/wiring/config.ts";
 import { messageOf } from "../../../shared/errors/errors.ts";
 import { isWebSocket, natsServers } from "../../../shared/settings/servers.ts";
 import type { Env } from "../../../shared/settings/variable.ts";
 import { agentNames, loadAgent } from "../../agents.ts";
 import type { Live } from "./live.ts";
-
-/** An identity that is confined may not even ask. */
-export async function mayAll(nc: NatsConnection): Promise<boolean> {
-  try {
-    const answer = await nc.request("$SYS.REQ.USER.INFO", "", { timeout: 2_000 });
-    const { data } = answer.json<{ data?: { permissions?: { publish?: { allow?: readonly string[] } } } }>();
-    const allow = data?.permissions?.publish?.allow;
-    return data !== undefined && (allow === undefined || allow.includes(">"));
-  } catch {
-    return false;
-  }
-}
 
 export async function secretsMissing(folder: string, env: Env): Promise<Live["secrets"]> {
   const all = (await agentNames(folder)).map(async (agent) => {

@@ -17,9 +17,10 @@ import { readVariables } from "../../../shared/settings/variables.ts";
 import { agentBucket, bucketName, streamName } from "../../../shared/task/names.ts";
 import { type KnownAgent, knownAgents } from "../../agents.ts";
 import { syncAt } from "../by-name.ts";
-import { mayAll, secretsMissing, unreached } from "./around.ts";
+import { secretsMissing, unreached } from "./around.ts";
 import { ahead, asking, type Seen } from "./ask.ts";
 import type { Live } from "./live.ts";
+import { lookAtRights } from "./rights.ts";
 import { lookAtStore } from "./store.ts";
 
 /** What was looked at, and what could not be. */
@@ -34,6 +35,8 @@ export interface Place {
   readonly env: Env;
   /** The folder of agents. */
   readonly agents: string;
+  /** The folder that `pawl creds` wrote into. */
+  readonly creds: string;
   /** The address of NATS's monitoring. */
   readonly monitor?: string;
 }
@@ -42,7 +45,7 @@ export interface Place {
 const UNCONFIGURED: Env = { NATS_URL: "nats://127.0.0.1:4222", PAWL_STORE: "nats-kv" };
 
 /** One look at a deployment, which is changed by none of it. */
-export async function gather({ env, agents: folder, monitor }: Place): Promise<Gathered> {
+export async function gather({ env, agents: folder, creds, monitor }: Place): Promise<Gathered> {
   const { given, malformed } = readVariables(env);
   const isConfigured = "NATS_URL" in given || malformed.has("NATS_URL");
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
@@ -52,7 +55,7 @@ export async function gather({ env, agents: folder, monitor }: Place): Promise<G
   const settings = config?.settings ?? makeSettings();
   const live: Seen = {
     ...{ now: Date.now(), settings, problems, isLocal: config ? isLocal(config) : true },
-    ...{ queues: [], left: [], buckets: [], clocks: {}, refused: [], unreached: [], overdue: [] },
+    ...{ queues: [], left: [], buckets: [], clocks: {}, refused: [], unreached: [], overdue: [], rights: [] },
     secrets: await secretsMissing(folder, env),
   };
   if (!config) return { live, unseen: [...unseen, "NATS and the store, until the settings are right"] };
@@ -65,7 +68,8 @@ export async function gather({ env, agents: folder, monitor }: Place): Promise<G
     const { version = "", cluster, auth_required, tls_verify } = { ...nc.info };
     live.nats = { version, asksWho: Boolean(auth_required || tls_verify), ...(cluster && { cluster }) };
     const bus = await jetstreamBus(nc, settings, storeIdentity(config));
-    await lookAtNats(live, { nc, bus, known }, unseen);
+    await lookAtNats(live, { bus, known }, unseen);
+    await lookAtRights(live, { nc, env, config, known, creds }, unseen);
     // To open a bucket that is not there would make it.
     const isThere = config.store !== "nats-kv" || (await lookAtBuckets(live, nc, known, unseen));
     if (isThere) await lookAtStore(live, config, known, unseen);
@@ -93,12 +97,11 @@ const isLocal = ({ nats }: Config) =>
   natsServers(nats.url).every((url) => /^(localhost|127\.|\[::1\])/.test(new URL(url).hostname));
 
 interface AtNats {
-  readonly nc: NatsConnection;
   readonly bus: Bus;
   readonly known: readonly KnownAgent[];
 }
 
-async function lookAtNats(live: Seen, { nc, bus, known }: AtNats, unseen: string[]): Promise<void> {
+async function lookAtNats(live: Seen, { bus, known }: AtNats, unseen: string[]): Promise<void> {
   const { settings } = live;
   const ask = asking(live);
   const deps = { bus, settings, clock: systemClock };
@@ -128,7 +131,6 @@ async function lookAtNats(live: Seen, { nc, bus, known }: AtNats, unseen: string
   }));
   // Made with the first queue.
   if (since && live.queues.length > 0) live.isCaptured = since.at !== undefined;
-  if (settings.isolation !== "shared") live.mayAll = await mayAll(nc);
 }
 
 /** Whether all are there. */

@@ -3,6 +3,7 @@ import type { QueueInfo } from "../../../shared/ports/bus.ts";
 import type { FieldDifference } from "../../../shared/ports/queue-fields.ts";
 import type { Settings } from "../../../shared/settings/settings.ts";
 import type { Millis } from "../../../shared/task/document.ts";
+import type { RightsDrift } from "../../creds/compare.ts";
 import type { Application } from "../application.ts";
 
 /** What is seen of a deployment. What could not be looked at is not in it. */
@@ -15,8 +16,8 @@ export interface Live {
   readonly isLocal: boolean;
   readonly nats?: { readonly version: string; readonly cluster?: string; readonly asksWho: boolean };
   readonly sync?: NonNullable<Application["sync"]>;
-  /** Whether this identity has no limits at NATS. */
-  readonly mayAll?: boolean;
+  /** How identities differ from what `pawl creds` gives them, where agents are kept apart. */
+  readonly rights: readonly RightsDrift[];
   readonly queues: readonly { readonly stream: string; readonly info: QueueInfo }[];
   readonly left: readonly LeftQueue[];
   readonly isCaptured?: boolean;

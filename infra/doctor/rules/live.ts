@@ -7,6 +7,7 @@ import { RECONCILED_EVERY } from "../../../shared/settings/settings.ts";
 import { sayDuration } from "../../../shared/values/duration.ts";
 import type { Live } from "../live/live.ts";
 import type { Found, Rule } from "../rule.ts";
+import { accessRules } from "./access.ts";
 
 const DAY = 86_400_000;
 
@@ -140,46 +141,7 @@ export const liveRules = {
           }
         : undefined,
   },
-  "anyone-may-connect": {
-    checks: "whether NATS asks who connects, where it is on another machine",
-    prevents: "Whoever reaches it can read, change and ack every task.",
-    severity: "error",
-    mend: "Give the server users or accounts: `pawl creds` writes them.",
-    find: ({ nats, isLocal }) =>
-      nats && !isLocal && !nats.asksWho
-        ? {
-            field: "NATS_URL",
-            is: "NATS asks nobody for an identity",
-            set: "pawl creds, and its file in the server's configuration",
-          }
-        : undefined,
-  },
-  "permissions-too-wide": {
-    checks: "what this identity may do at NATS, where agents are kept apart",
-    prevents: "PAWL_ISOLATION promises that agents can't reach each other; an identity without limits can.",
-    severity: "error",
-    mend: "Connect with the identities that `pawl creds` writes.",
-    find: ({ mayAll, settings: { isolation } }) =>
-      mayAll && isolation !== "shared"
-        ? {
-            field: "PAWL_ISOLATION",
-            is: `PAWL_ISOLATION is ${isolation}, and this identity may do everything at NATS`,
-            set: "NATS_CREDS, or NATS_USER and NATS_PASSWORD, of operator as pawl creds wrote them",
-          }
-        : undefined,
-  },
-  "permission-missing": {
-    checks: "what NATS or the store refuses of what an operator has to ask",
-    prevents: "Commands, sweeps and reports fail, or leave out what they can't see.",
-    severity: "error",
-    mend: "Give the identity the right that is named; `pawl creds` writes what each needs.",
-    find: ({ refused }) =>
-      refused.map(({ what, reason }) => ({
-        field: what,
-        is: `${what}: ${reason}`,
-        set: "the right to ask for it",
-      })),
-  },
+  ...accessRules,
   "websocket-unreachable": {
     checks: "the WebSocket address that Workers have for NATS (NATS_URL in wrangler.toml)",
     prevents: "No function on Workers reaches NATS.",
