@@ -74,7 +74,7 @@ const program = new Command("pawl")
 function usage(error: CommanderError): number {
   if (error.exitCode === 0) return 0;
   if (process.argv.includes("--json")) sayJson({ error: { code: "usage", message: error.message } });
-  else if (error.code === "commander.excessArguments") {
+  else if (error.code === "commander.excessArguments" && /'(submit|signal)'/.test(error.message)) {
     process.stderr.write(`Did the shell split an input? Quote it: pawl submit echo '{"text": "hello"}'\n`);
   }
   return errorKinds.usage.exitCode;

@@ -32,7 +32,7 @@ export function sarif(
           ruleId: one.rule,
           ruleIndex: ids.indexOf(one.rule),
           level: one.severity,
-          message: { text: `${one.is}. Set ${one.set}` },
+          message: { text: `${one.is.replace(/\.$/, "")}. Set ${one.set}` },
           locations: [locationOf(one, sources)],
         })),
       },

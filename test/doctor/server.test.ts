@@ -144,17 +144,20 @@ describe("the command", () => {
       consumer: { ack_policy: "explicit", max_deliver: 5 },
       application: { acks: ["nak"] },
     });
-    const [lax, strict, unread, none] = await Promise.all([
+    const [lax, strict, unread, none, bare] = await Promise.all([
       doctor(["--config", "-"], warned),
       doctor(["--config", "-", "--strict"], warned),
       doctor(["--config", "-", "--json"], "{"),
       doctor(["--stream", "Q"]),
+      doctor(["stream.json", "consumer.json"]),
     ]);
-    expect([lax.code, strict.code, unread.code, none.code]).toEqual([0, 1, 2, 2]);
+    expect([lax.code, strict.code, unread.code, none.code, bare.code]).toEqual([0, 1, 2, 2, 2]);
     expect(lax.out).toMatch(/^warning {2}its consumer: acks has nak, without a delay\n/);
     expect(JSON.parse(unread.out)).toMatchObject({
       error: { code: "usage", message: expect.stringMatching(/^standard input: /) },
     });
     expect(none.err).toContain("--stream needs --nats");
+    expect(bare.err).toContain("Did you mean pawl doctor --config stream.json consumer.json?");
+    expect(bare.err).not.toContain("pawl submit");
   });
 });

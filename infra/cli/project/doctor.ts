@@ -59,6 +59,8 @@ export function addDoctor(program: Command, version: string): void {
     .option("--sarif", "answer in SARIF, for code scanning")
     .option("--json", "answer in JSON")
     .addHelpText("after", HELP)
+    // Said below, with what was meant.
+    .allowExcessArguments()
     .action(async (options: Options, command: Command) => {
       checkUse(options, command);
       if (options.rules) return sayRules(allRules, options);
@@ -74,6 +76,9 @@ export function addDoctor(program: Command, version: string): void {
 
 function checkUse(options: Options, command: Command): void {
   const { nats, stream, config } = options;
+  const { args } = command;
+  if (args.length > 0)
+    command.error(`doctor takes files by --config. Did you mean pawl doctor --config ${args.join(" ")}?`);
   for (const name of ["stream", "consumer"] as const)
     if (options[name] !== undefined && nats === undefined) command.error(`--${name} needs --nats`);
   if (nats !== undefined && stream === undefined) command.error("--nats needs --stream");
