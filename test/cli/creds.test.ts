@@ -125,6 +125,16 @@ test("a key that was cut off is not used, and its file is named", async () => {
   }
 });
 
+test("for drills there are identities of their own agents, in their own namespace and folder", async () => {
+  const out = join(folder, "drills");
+  expect(await creds("--drills", "staging-drills")).toMatchObject({ code: 2 });
+  const done = JSON.parse((await creds("--drills", "staging-drills", "--out", out, "--json")).out);
+  expect(Object.keys(done.identities)).toEqual([...NAMES.slice(0, 4), "drill", "drill-frugal"]);
+  const conf = readFileSync(join(out, "nats.conf"), "utf8");
+  expect(conf).toContain('"STAGING-DRILLS"');
+  expect(conf).not.toContain("boss");
+});
+
 test("an agent is not named as an identity of Pawl's own", async () => {
   const made = await run("new", "operator");
   expect(made.code).not.toBe(0);

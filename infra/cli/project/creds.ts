@@ -1,4 +1,5 @@
 import { join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Command, Option } from "commander";
 import { PawlError } from "../../../shared/errors/errors.ts";
 import { settingsFrom } from "../../../shared/settings/settings.ts";
@@ -10,11 +11,15 @@ import { say, sayJson } from "../output.ts";
 
 interface Options {
   readonly format: Format;
-  readonly out: string;
+  readonly out?: string;
+  readonly drills?: string;
   readonly operator?: string;
   readonly account?: string;
   readonly json?: boolean;
 }
+
+/** The agents of drills. */
+const DRILLS = fileURLToPath(new URL("../../drills/agents", import.meta.url));
 
 export function addCreds(program: Command): void {
   program
@@ -25,7 +30,11 @@ export function addCreds(program: Command): void {
         .choices(FORMATS)
         .default("conf"),
     )
-    .option("--out <folder>", "where to", FOLDER)
+    .option("--out <folder>", `where to (${FOLDER})`)
+    .option(
+      "--drills <namespace>",
+      "for pawl drill --target <namespace> instead: of its agents, in its namespace",
+    )
     .option("--operator <file>", "jwt: the seed of the operator's key; one is made where it is left out")
     .option("--account <file>", "jwt: the seed of the core account's key; likewise")
     .option("--json", "answer in JSON")
@@ -39,17 +48,23 @@ Ends with 0 when all is written, 1 when an agent or a key can't be read, 2 when 
 Examples:
   pawl creds                          users for a server of your own, in ${FOLDER}/nats.conf
   pawl creds --format jwt --operator operator.nk --out creds
+  pawl creds --drills staging-drills --out drills-creds
   env $(cat ${FOLDER}/echo.env) npx pawl run echo`,
     )
-    .action(async ({ format, out, operator, account, json = false }: Options) => {
+    .action(async ({ format, out, drills, operator, account, json = false }: Options) => {
       if (format === "conf" && (operator !== undefined || account !== undefined))
         throw new PawlError("usage", "--operator and --account are for --format jwt");
-      const settings = settingsFrom(process.env);
-      const known = await knownAgents(agentsFolder());
+      // What is in the folder of the project's own identities would be written over.
+      if (drills !== undefined && out === undefined) throw new PawlError("usage", "--drills needs --out");
+      const settings = settingsFrom({
+        ...process.env,
+        ...(drills !== undefined && { PAWL_NAMESPACE: drills }),
+      });
+      const known = await knownAgents(drills === undefined ? agentsFolder() : DRILLS);
       const hasKv = (readVariable(process.env, "PAWL_STORE") ?? "nats-kv") === "nats-kv";
       const plan = planOf(settings, known, hasKv);
       const given = { ...(operator && { operator }), ...(account && { account }) };
-      const done = await writeCreds({ plan, format, folder: resolve(out), ...given });
+      const done = await writeCreds({ plan, format, folder: resolve(out ?? FOLDER), ...given });
       if (json) return sayJson({ format, ...done });
       const shown = relative(process.cwd(), done.folder) || ".";
       say(`wrote ${Object.keys(done.identities).length} identities into ${shown}`);

@@ -1,5 +1,5 @@
 import type { Config } from "../../../functions/wiring/config.ts";
-import { PawlError } from "../../../shared/errors/errors.ts";
+import { isPawlError, PawlError } from "../../../shared/errors/errors.ts";
 import { lookOn } from "./observer.ts";
 import { AGENT, FRUGAL } from "./stage.ts";
 
@@ -10,8 +10,15 @@ const OURS: ReadonlySet<string> = new Set([AGENT, FRUGAL]);
  * else's is in it, none is run.
  */
 export async function checkTarget(config: Config): Promise<void> {
-  await using deps = await lookOn(config);
   const { namespace } = config.settings;
+  await using deps = await lookOn(config).catch((error: unknown) => {
+    if (!isPawlError(error, "store_refused") && !isPawlError(error, "bus_refused")) throw error;
+    throw new PawlError(
+      error.code,
+      `--target ${namespace}: ${error.message}. This identity may not use that namespace: pawl creds --drills ${namespace} writes one that may`,
+      { cause: error },
+    );
+  });
   const refused = (what: string) =>
     new PawlError(
       "usage",
