@@ -88,7 +88,8 @@ export async function lookAtRights(live: Seen, given: Identities, unseen: string
 }
 
 async function rightsAs({ env, creds }: Identities, { name }: Identity): Promise<Rights> {
-  const { NATS_CREDS: _, NATS_USER: __, NATS_PASSWORD: ___, ...rest } = env;
+  // All of NATS but where it is: who this command is must not be mixed with who the file says.
+  const rest = Object.fromEntries(Object.entries(env).filter(([key]) => !/^NATS_(?!URL$)/.test(key)));
   const text = readFileSync(join(creds, `${name}.env`), "utf8");
   const lines = text.split("\n").flatMap((line) => {
     const at = line.indexOf("=");
