@@ -5,11 +5,20 @@ import type { AgentAccount, Identity, Plan } from "./plan.ts";
 
 const base64url = (data: string | Uint8Array) => Buffer.from(data).toString("base64url");
 
+const publicKeys = new WeakMap<KeyPair, string>();
+
+/** The key's own would be computed anew each time, which takes milliseconds, and each token names several. */
+function publicKeyOf(key: KeyPair): string {
+  const known = publicKeys.get(key) ?? key.getPublicKey();
+  publicKeys.set(key, known);
+  return known;
+}
+
 /** NATS's own kind of JWT, signed by the issuer's key. */
 export function jwt(issuer: KeyPair, subject: string, type: string, nats: object, name = type): string {
   const header = base64url(JSON.stringify({ typ: "JWT", alg: "ed25519-nkey" }));
   const iat = Math.floor(Date.now() / 1000);
-  const claims = { jti: crypto.randomUUID(), iat, iss: issuer.getPublicKey(), name, sub: subject };
+  const claims = { jti: crypto.randomUUID(), iat, iss: publicKeyOf(issuer), name, sub: subject };
   const body = base64url(JSON.stringify({ ...claims, nats: { ...nats, type, version: 2 } }));
   const signature = issuer.sign(new TextEncoder().encode(`${header}.${body}`));
   return `${header}.${body}.${base64url(signature)}`;
@@ -79,8 +88,8 @@ export function signed({ core, agents }: Plan, keyFor: KeyFor): Signed {
     name: subject,
     subject,
     type: "service",
-    account: by.getPublicKey(),
-    token: jwt(by, to.getPublicKey(), "activation", { subject, kind: "service" }),
+    account: publicKeyOf(by),
+    token: jwt(by, publicKeyOf(to), "activation", { subject, kind: "service" }),
   });
   const offered = (subject: string, isStream = false) => ({
     name: subject,
@@ -90,7 +99,7 @@ export function signed({ core, agents }: Plan, keyFor: KeyFor): Signed {
     response_type: isStream ? "Stream" : "Singleton",
   });
   const account = (key: KeyPair, name: string, nats: object) =>
-    jwt(operator, key.getPublicKey(), "account", nats, name);
+    jwt(operator, publicKeyOf(key), "account", nats, name);
   const accounts: Record<string, string> = {
     system: account(system, "system", { limits: UNLIMITED }),
     [core.name]: account(owner, core.name, {
@@ -118,15 +127,15 @@ export function signed({ core, agents }: Plan, keyFor: KeyFor): Signed {
       sub: { allow: subscribe },
       ...(answers && { resp: { max: 1, ttl: 60_000_000_000 } }),
     };
-    return [name, credsText(user, jwt(by, user.getPublicKey(), "user", { ...UNLIMITED, ...rights }, name))];
+    return [name, credsText(user, jwt(by, publicKeyOf(user), "user", { ...UNLIMITED, ...rights }, name))];
   };
   const preload = Object.entries(accounts).map(
-    ([name, token]) => `  ${keyFor("account", name).getPublicKey()}: ${token}`,
+    ([name, token]) => `  ${publicKeyOf(keyFor("account", name))}: ${token}`,
   );
   return {
     conf: `# Written by pawl creds. Include it in the server's configuration.
-operator: ${jwt(operator, operator.getPublicKey(), "operator", {})}
-system_account: ${system.getPublicKey()}
+operator: ${jwt(operator, publicKeyOf(operator), "operator", {})}
+system_account: ${publicKeyOf(system)}
 resolver: MEMORY
 resolver_preload: {
 ${preload.join("\n")}
