@@ -1,8 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { type Agent, type AgentContext, defineAgent, Fatal, Retry, type Tool } from "../../shared/agent.ts";
 import { isPawlError } from "../../shared/errors/errors.ts";
-import { graceOf, makeSettings } from "../../shared/settings/settings.ts";
-import type { Oracle, Run } from "./oracle.ts";
+import { GRACE, type Oracle, type Run } from "./oracle.ts";
 import type { AgentPlan } from "./plan/plan.ts";
 import type { Action, Program } from "./plan/program.ts";
 import type { Outside } from "./world/outside.ts";
@@ -13,8 +12,6 @@ const MODEL = "claude-haiku-4-5";
 const LONGEST_LINGERING = 15_000;
 /** Of simulated runners: two thirds of the longest ack_wait. */
 const LONGEST_LEASE = 20_000;
-/** And for so long after a task that waits for somebody, where what ran beside the wait was told to stop. */
-const BESIDE_A_WAIT = graceOf(makeSettings({}));
 
 /** Where handlers of one process run. */
 export interface Stage {
@@ -176,8 +173,9 @@ class Player {
     // Frozen for as long as a lease it has lost that, also where its time was up at the same moment: the signal says one of both.
     const wasFrozen = process.clock.now() - begun - ms >= LONGEST_LEASE;
     const isLost = signal.aborted && (wasFrozen || isPawlError(signal.reason, "lease_lost"));
-    const isBeside = signal.aborted && isPawlError(signal.reason, "execution_over");
-    const most = isBeside ? BESIDE_A_WAIT : LONGEST_LINGERING;
+    // Also where it was told to stop for another reason first, and its task came to wait by that.
+    const isBeside = oracle.lingers(this.run) || isPawlError(signal.reason, "execution_over");
+    const most = isBeside ? GRACE : LONGEST_LINGERING;
     const isLate = toldAt !== undefined && process.clock.monotonic() - toldAt >= most;
     if (!isLost && !isLate) oracle.acts(this.run, "work", name);
   }

@@ -1,5 +1,6 @@
 import type { Head } from "../../shared/journal/entries.ts";
 import type { KeptMessage } from "../../shared/ports/bus.ts";
+import { graceOf, makeSettings } from "../../shared/settings/settings.ts";
 import type { InDoubt, Task } from "../../shared/task/document.ts";
 import { isSettled } from "../../shared/task/settled.ts";
 import { isFinal } from "../../shared/task/table.ts";
@@ -41,6 +42,9 @@ const UNFORESEEN: ReadonlySet<string> = new Set([
   "result_invalid",
 ]);
 
+/** How long a successor waits for code beside a wait. */
+export const GRACE = graceOf(makeSettings({}));
+
 /** A promise that did not hold. */
 export class Broken extends Error {
   readonly promise: PromiseName;
@@ -71,6 +75,8 @@ export class Oracle {
   private readonly hasNestedWaits: boolean;
   /** Who held each task under which fence. */
   private readonly holders = new Map<string, string>();
+  /** Executions that are suspended, with other code of their handler that has the grace to end. */
+  private readonly lingering = new Set<Run>();
   /** Effects that somebody really began, by task and key. */
   private readonly tried = new Set<string>();
   /** What a model's tools did, by conversation and turn: under which id. */
@@ -100,6 +106,9 @@ export class Oracle {
     const before = this.tasks.get(task.id);
     this.tasks.set(task.id, task);
     if (task.state === "running") this.holders.set(`${task.id}/${task.fence}`, task.runner);
+    const run = this.newest.get(task.id);
+    const isLetGo = before?.state === "running" && task.state !== "running";
+    if (run && isLetGo && task.lease === GRACE) this.lingering.add(run);
     this.open += (isFinal(task) ? 0 : 1) - (before && !isFinal(before) ? 1 : 0);
     if (task.state === "failed" && this.isUnforeseen(task.error.code) && task.raw === undefined)
       this.breaks("no accident", `task ${task.id} failed: ${task.error.code}: ${task.error.message}`);
@@ -169,6 +178,10 @@ export class Oracle {
     const task = this.tasks.get(taskId);
     if (task && isFinal(task)) this.breaks("one final state", `task ${taskId} is ${task.state}, and is run`);
     return run;
+  }
+
+  lingers(run: Run): boolean {
+    return this.lingering.has(run);
   }
 
   /** An execution does something that can be seen from outside. */
