@@ -14,7 +14,7 @@ export const job: Job = {
   secrets: agent.secrets,
   run: async (wired, stop, config) => {
     checkSecrets(name, agent.secrets, process.env);
-    const deps = { ...wired, ...modelOf(config), lanesOf };
+    const deps = { ...wired, ...modelOf(config, wired.nc), lanesOf };
     const { dispatched, handled } = await runWoken(deps, { name, agent, stop });
     return { agent: name, ended: stop.aborted ? "out of time" : "idle", dispatched, handled };
   },

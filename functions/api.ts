@@ -1,5 +1,7 @@
 import { agents } from "pawl:agents";
 import { schemas } from "pawl:schemas";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { deltaListener } from "../shared/adapters/jetstream/delta-listener.ts";
 import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Env } from "../shared/settings/variable.ts";
@@ -22,7 +24,7 @@ const app = createApp({
 /** What a platform gives a request. */
 interface Hosting {
   /** A connection for this request, made once. */
-  open(config: Config, log: Log): Promise<Deps>;
+  open(config: Config, log: Log): Promise<Deps & { readonly nc: NatsConnection }>;
   /** Where it came from, by the platform's own word. */
   readonly from: string | undefined;
   /** For answers that take their time. */
@@ -39,7 +41,10 @@ export async function answerApi(
   const config = (async () => configFrom(env))();
   let opened: Promise<Deps> | undefined;
   const once = () => {
-    opened ??= (async () => ({ ...(await open(await config, log)), lanesOf }))();
+    opened ??= (async () => {
+      const wired = await open(await config, log);
+      return { ...wired, lanesOf, hears: deltaListener(wired.nc, wired.settings) };
+    })();
     return opened;
   };
   try {

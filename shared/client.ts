@@ -28,6 +28,7 @@ export { type ClientCode, NoResult, Problem } from "./client/problem.ts";
 export type { CallOptions } from "./client/request.ts";
 export type { ResultOptions } from "./client/result.ts";
 export type {
+  Delta,
   Failure,
   JournalEntry,
   State,

@@ -1,3 +1,4 @@
+import type { NatsConnection } from "@nats-io/nats-core";
 import { isPawlError, messageOf, PawlError } from "../../shared/errors/errors.ts";
 import type { Deps, Invocation } from "../../shared/ports/deps.ts";
 import type { Log } from "../../shared/ports/log.ts";
@@ -15,7 +16,7 @@ export interface Job {
   /** Names of its agent's secrets. */
   readonly secrets?: readonly string[];
   /** Begins nothing new once told to stop. Says what it did. */
-  run(deps: Deps, stop: AbortSignal, config: Config): Promise<object>;
+  run(deps: Deps & { readonly nc: NatsConnection }, stop: AbortSignal, config: Config): Promise<object>;
 }
 
 /** What differs between platforms for a function that is woken. */

@@ -1,4 +1,4 @@
-import type { AgentAccount, Identity, Plan, Service } from "./plan.ts";
+import { type AgentAccount, ANSWERS, type Identity, type Plan, type Service } from "./plan.ts";
 
 /** Passwords by identity. */
 export type Passwords = ReadonlyMap<string, string>;
@@ -17,16 +17,15 @@ ${core.identities.map(user).join("\n")}
     ]
     exports: [
 ${exportsOf(agents)
-  .map(({ subject, isStream, to }) => {
-    const response = isStream ? ", response_type: stream" : "";
-    return `      { service: ${quoted(subject)}, accounts: ${list(to)}${response} }`;
-  })
+  .map(({ to, ...service }) => offered(service, to))
   .join("\n")}
     ]
     imports: [
 ${agents
   .flatMap(({ name, exports }) =>
-    exports.map((one) => `      { service: { account: ${quoted(name)}, subject: ${quoted(one)} } }`),
+    exports.map(
+      ({ subject }) => `      { service: { account: ${quoted(name)}, subject: ${quoted(subject)} } }`,
+    ),
   )
   .join("\n")}
     ]
@@ -61,9 +60,17 @@ ${user}
 ${imports.map(service).join("\n")}
     ]
     exports: [
-${exports.map((one) => `      { service: ${quoted(one)}, accounts: ${list([core])} }`).join("\n")}
+${exports.map((one) => offered(one, [core])).join("\n")}
     ]
   }`;
+}
+
+function offered(
+  { subject, isStream }: Pick<Service, "subject" | "isStream">,
+  to: readonly string[],
+): string {
+  const response = isStream ? ", response_type: stream" : "";
+  return `      { service: ${quoted(subject)}, accounts: ${list(to)}${response} }`;
 }
 
 function userText(
@@ -76,7 +83,7 @@ function userText(
         user: ${quoted(userOf(core, name))}, password: ${quoted(passwords.get(name) as string)}
         permissions: {
           publish: { allow: ${list(publish)}${deny} }
-          subscribe: { allow: ${list(subscribe)} }${answers ? "\n          allow_responses: true" : ""}
+          subscribe: { allow: ${list(subscribe)} }${answers ? `\n          allow_responses: { max: ${ANSWERS.most}, expires: "${ANSWERS.seconds}s" }` : ""}
         }
       }`;
 }

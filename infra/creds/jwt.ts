@@ -1,7 +1,7 @@
 import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from "@nats-io/nkeys";
 import { messageOf, PawlError } from "../../shared/errors/errors.ts";
 import { exportsOf } from "./conf.ts";
-import type { AgentAccount, Identity, Plan } from "./plan.ts";
+import { type AgentAccount, ANSWERS, type Identity, type Plan } from "./plan.ts";
 
 const base64url = (data: string | Uint8Array) => Buffer.from(data).toString("base64url");
 
@@ -105,14 +105,16 @@ export function signed({ core, agents }: Plan, keyFor: KeyFor): Signed {
     [core.name]: account(owner, core.name, {
       limits: { ...ACCOUNT_LIMITS, ...STORAGE },
       exports: exportsOf(agents).map(({ subject, isStream }) => offered(subject, isStream)),
-      imports: agents.flatMap((agent) => agent.exports.map((one) => given(of(agent), owner, one))),
+      imports: agents.flatMap((agent) =>
+        agent.exports.map(({ subject }) => given(of(agent), owner, subject)),
+      ),
     }),
   };
   for (const agent of agents) {
     const key = of(agent);
     accounts[agent.name] = account(key, agent.name, {
       limits: ACCOUNT_LIMITS,
-      exports: agent.exports.map((one) => offered(one)),
+      exports: agent.exports.map(({ subject, isStream }) => offered(subject, isStream)),
       imports: agent.imports.map(({ subject, local }) => ({
         ...given(owner, key, subject),
         ...(local !== subject && { local_subject: local }),
@@ -125,7 +127,7 @@ export function signed({ core, agents }: Plan, keyFor: KeyFor): Signed {
     const rights = {
       pub: { allow: publish, ...(denied.length > 0 && { deny: denied }) },
       sub: { allow: subscribe },
-      ...(answers && { resp: { max: 1, ttl: 60_000_000_000 } }),
+      ...(answers && { resp: { max: ANSWERS.most, ttl: ANSWERS.seconds * 1_000_000_000 } }),
     };
     return [name, credsText(user, jwt(by, publicKeyOf(user), "user", { ...UNLIMITED, ...rights }, name))];
   };

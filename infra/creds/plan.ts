@@ -22,6 +22,9 @@ export interface Identity {
   readonly answers: boolean;
 }
 
+/** To one question, and for how long: whoever listens to a turn asks again every few seconds. */
+export const ANSWERS = { most: 300, seconds: 60 } as const;
+
 /** Something of the core account that an agent's account may ask for. */
 export interface Service {
   /** As the core account has it. */
@@ -38,8 +41,8 @@ export interface AgentAccount {
   readonly agent: string;
   readonly identity: Identity;
   readonly imports: readonly Service[];
-  /** What the core may ask of it: whether it holds a claim. */
-  readonly exports: readonly string[];
+  /** What the core may ask of it: whether it holds a claim, and what a model says in a turn of that. */
+  readonly exports: readonly Pick<Service, "subject" | "isStream">[];
 }
 
 export interface Plan {
@@ -90,6 +93,7 @@ export function planOf(settings: Settings, known: readonly Known[], hasKv: boole
       `${namespace}.events.>`,
       `${namespace}.holders.>`,
       RIGHTS,
+      ...(name === "api" ? [`${namespace}.deltas.>`] : []),
     ],
     denied: name === "operator" ? [] : NEVER,
     subscribe: [
@@ -114,16 +118,17 @@ function accountOf(
   const family = familyOf(name, known).flatMap((one) => known.find((agent) => agent.name === one) ?? []);
   const imports = family.flatMap((one) => servicesOf(settings, one, one.name === name, hasKv));
   const holders = `${namespace}.holders.${name}.*`;
+  const deltas = `${namespace}.deltas.${name}.*`;
   return {
     name: `${namespace.toUpperCase()}_${name}`,
     agent: name,
     imports,
-    exports: [holders],
+    exports: [{ subject: holders }, { subject: deltas, isStream: true }],
     identity: {
       name,
       publish: [...imports.map(({ local }) => local), holders, RIGHTS],
       denied: [],
-      subscribe: [`${inboxPrefix(settings, name)}.>`, holders],
+      subscribe: [`${inboxPrefix(settings, name)}.>`, holders, deltas],
       answers: true,
     },
   };

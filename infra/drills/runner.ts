@@ -30,7 +30,7 @@ const stop = budget ? AbortSignal.any([told.signal, budget.stop]) : told.signal;
 await serve(
   {
     ...deps,
-    ...modelOf(config),
+    ...modelOf(config, deps.nc),
     ...(budget && { invocation: budget.invocation }),
     ...(isSleepy && { clock: sleepingClock(deps.clock) }),
     store: pause.store(deps.store),

@@ -4,7 +4,7 @@ import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
 import { Messages } from "@anthropic-ai/sdk/resources/messages";
 import { messageOf } from "../errors/errors.ts";
 import type { Usage } from "../journal/usage.ts";
-import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import { type Model, ModelError, spokenIn, type Turn, type TurnRequest } from "../ports/model.ts";
 import { isJsonObject, type JsonObject } from "../values/json.ts";
 
 export interface AnthropicOptions {
@@ -27,11 +27,12 @@ const COUNTED = [
 /** Anthropic's Messages API, streamed, so that an answer may take longer than a request. Retries are the caller's. */
 export function anthropic(options: AnthropicOptions): Model {
   return {
-    turn: (request, signal) =>
+    turn: (request, signal, begun) =>
       asked(options, request, signal, async (messages, given, heard) => {
         const { betas: _, ...body } = request;
         // That of the betas also reads the blocks which the other one drops: compaction, MCP.
         const stream = BetaMessageStream.createMessage(messages as never, body as never, given);
+        begun?.(() => spokenIn(stream.currentMessage?.content ?? []));
         let usage: Usage | undefined;
         stream.on("streamEvent", (event) => {
           heard.isBegun = true;

@@ -8,13 +8,15 @@ import type { TaskEvent } from "./task.ts";
 export interface EventOptions extends CallOptions {
   /** The `id` of an event: goes on after it. From the task's first write by default. */
   readonly after?: string;
+  /** Also what a model says while its turn runs. */
+  readonly deltas?: boolean;
 }
 
 /** What was told is remembered so far, for streams that begin again earlier than they were asked to. */
 const REMEMBERED = 256;
 /** A stream that lasted so long has shown that it works. */
 const LASTED = 10_000;
-const KINDS: readonly string[] = ["transition", "journal", "end"] satisfies TaskEvent["kind"][];
+const KINDS: readonly string[] = ["transition", "journal", "delta", "end"] satisfies TaskEvent["kind"][];
 
 /**
  * What happens to a task, until it is over. A stream that ends or breaks is gone on with after the last event that came
@@ -23,10 +25,10 @@ const KINDS: readonly string[] = ["transition", "journal", "end"] satisfies Task
 export async function* follow(
   connection: Connection,
   id: string,
-  { after, signal }: EventOptions = {},
+  { after, deltas, signal }: EventOptions = {},
 ): AsyncGenerator<TaskEvent, void> {
   const { now, sleep, pause } = connection;
-  const path = `/v1/tasks/${encodeURIComponent(id)}/events`;
+  const path = `/v1/tasks/${encodeURIComponent(id)}/events${deltas ? "?deltas=true" : ""}`;
   const told = new Set<string>();
   let last = after;
   for (let fruitless = 0; ; fruitless++) {

@@ -133,10 +133,26 @@ export interface JournalEntry {
   readonly asked?: { readonly text?: string; readonly bytes?: number };
 }
 
+/**
+ * More of what a model says in a turn that is under way: keep the first `at` characters of what you have of this turn, and put
+ * `text` behind them. At 0 it starts over. The turn's receipt in the journal takes its place.
+ */
+export interface Delta {
+  /** Of the claim under which it is said: grows with every takeover. */
+  readonly fence: number;
+  /** The turn: `draft/turn 1#1`. */
+  readonly key: string;
+  /** Where the text begins, in characters as JavaScript counts them. */
+  readonly at: number;
+  /** What was said. */
+  readonly text: string;
+}
+
 /** Something that happened to a task. Its `id` says where a later `events({ after })` goes on. */
 export type TaskEvent =
   | { readonly kind: "transition"; readonly id: string; readonly data: Transition }
   | { readonly kind: "journal"; readonly id: string; readonly data: JournalEntry }
+  | { readonly kind: "delta"; readonly id: string; readonly data: Delta }
   | {
       readonly kind: "end";
       readonly id: string;

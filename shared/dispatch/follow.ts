@@ -20,13 +20,15 @@ const BEGINS: ReadonlySet<string> = new Set(["claim", "takeover", "start"]);
 
 /**
  * Everything that happens to a task, as it happens, until it is over: from its document and its journal, which are the
- * truth; what the bus says of changes only makes it quick.
+ * truth; what the bus says of changes only makes it quick. `looked`: called each time when all of that is told, with what
+ * was seen.
  */
 export async function* follow(
   deps: Deps,
   taskId: string,
   signal: AbortSignal,
   after?: string,
+  looked?: (task: Task, head: Head | undefined) => void,
 ): AsyncGenerator<Followed> {
   let { stamp, count, epoch } = parse(after);
   let lastAt = 0;
@@ -70,6 +72,7 @@ export async function* follow(
         yield { kind: "end", id: at(), data: { state: task.state } };
         return;
       }
+      looked?.(task, head);
       await Promise.race([changed.promise, deps.clock.sleep(LOOK_EVERY, signal)]);
       await deps.clock.sleep(LEAST_PAUSE, signal);
     }

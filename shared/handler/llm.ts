@@ -4,7 +4,7 @@ import { askedOf, promptText } from "../journal/asked.ts";
 import { type Cost, NO_COST, plus } from "../journal/cost.ts";
 import { known } from "../journal/entries.ts";
 import { costOf } from "../journal/usage.ts";
-import type { Turn } from "../ports/model.ts";
+import { spokenIn, type Turn } from "../ports/model.ts";
 import type { Json } from "../values/json.ts";
 import { isServer, withServers } from "./mcp-tools.ts";
 import { turnsOf } from "./model-turn.ts";
@@ -65,7 +65,7 @@ export function llmOf(scene: Scene, ask: Ask): Verbs["llm"] {
       switch (answer.stopReason) {
         case "tool_use": {
           const uses = answer.content.filter((block) => block.type === "tool_use");
-          const conversation = { name, tools: own, keeps, why: textOf(answer), begun };
+          const conversation = { name, tools: own, keeps, why: spokenIn(answer.content), begun };
           const results = await allOf(uses.map((use) => () => useTool(scene, ask, conversation, use)));
           messages.push({ role: "user", content: results as Json });
           break;
@@ -88,7 +88,7 @@ export function llmOf(scene: Scene, ask: Ask): Verbs["llm"] {
           throw failed("model_context", `the conversation is longer than ${request.model} can hold`);
         case "end_turn":
         case "stop_sequence": {
-          const checked = wanted ? await wanted.check(textOf(answer)) : { output: undefined };
+          const checked = wanted ? await wanted.check(spokenIn(answer.content)) : { output: undefined };
           if ("output" in checked) return answered(answer, messages, cost, checked.output);
           if (++misses === wanted?.tries)
             throw failed("model_output", `none of ${misses} answers fits the schema. ${checked.why}`);
@@ -123,20 +123,18 @@ async function allOf<T>(works: readonly (() => Promise<T>)[]): Promise<T[]> {
 const againOf = (why: string) =>
   `Your answer does not fit the schema. ${why.slice(0, 2_000)}. Answer again, with the whole of it.`;
 
-function textOf({ content }: Turn): string {
-  return content.flatMap((block) => (block.type === "text" ? [String(block.text)] : [])).join("");
-}
-
 function refusalOf(answer: Turn): string {
   const { category, explanation } = answer.stopDetails ?? {};
-  return [category, explanation, textOf(answer)].filter((one) => typeof one === "string" && one).join(": ");
+  return [category, explanation, spokenIn(answer.content)]
+    .filter((one) => typeof one === "string" && one)
+    .join(": ");
 }
 
 function answered(answer: Turn, messages: readonly Json[], cost: Cost, output: unknown): Answered {
   const { stopReason, content, model, id, container } = answer;
   return {
     ...(output !== undefined && { output }),
-    text: textOf(answer),
+    text: spokenIn(answer.content),
     stopReason,
     content: [...content],
     messages: [...messages],

@@ -11,6 +11,7 @@ import type { CallTrace } from "../ports/trace.ts";
 import { policies } from "../retry/policies.ts";
 import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
+import { aloud } from "./aloud.ts";
 import type { Scene } from "./scene.ts";
 
 /** What is asked for beyond this frees the lane meanwhile. */
@@ -53,6 +54,7 @@ export function turnsOf(
           signal.throwIfAborted();
           book.reserve(most, why);
           const given = known || failures > 1 ? {} : asked();
+          deps.tells?.listen(scene.task);
           const again = (known || failures > 1) && ({ again: true } as const);
           await journal.append({
             kind: "intent",
@@ -71,7 +73,7 @@ export function turnsOf(
             throw signal.reason;
           }
           trace?.asked(request, isPaidAgain);
-          const turn = await model.turn(request, signal);
+          const turn = await aloud(scene, key, (begun) => model.turn(request, signal, begun));
           const cost = costOf(turn.usage, request.model, prices);
           trace?.answered(turn, cost);
           if (cost.usd > most.usd + 1e-9)

@@ -5,6 +5,7 @@ import type { Redact } from "../values/redact.ts";
 import { type Actor, sayActor } from "./actor.ts";
 import type { Bus } from "./bus.ts";
 import type { Clock } from "./clock.ts";
+import type { DeltaHolder, DeltaListener } from "./deltas.ts";
 import type { Log } from "./log.ts";
 import type { Meter } from "./meter.ts";
 import type { Model } from "./model.ts";
@@ -42,6 +43,10 @@ export interface Deps {
   /** For what the store does not seal by itself. */
   readonly sealer: Sealer;
   readonly model?: Model;
+  /** Lets whoever asks read a turn of the model while it runs. */
+  readonly tells?: DeltaHolder;
+  /** Asks for that. */
+  readonly hears?: DeltaListener;
   /** Tells people of what failed, is in doubt, or waits for them. */
   readonly notify?: Notify;
   /** None in a process that runs for as long as it likes. */

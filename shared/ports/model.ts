@@ -24,9 +24,19 @@ export type TurnRequest = JsonObject & {
   readonly betas?: readonly string[];
 };
 
+/** What a model says in words, without what it thinks and what it asks tools. */
+export function spokenIn(content: readonly object[]): string {
+  return content
+    .flatMap((block) =>
+      "type" in block && block.type === "text" && "text" in block ? [String(block.text)] : [],
+    )
+    .join("");
+}
+
 /** A model that answers one turn at a time. At least once: asking again is paying again. */
 export interface Model {
-  turn(request: TurnRequest, signal: AbortSignal): Promise<Turn>;
+  /** `begun`: called once with what tells how much of its text is there, where a model answers bit by bit. */
+  turn(request: TurnRequest, signal: AbortSignal, begun?: (said: () => string) => void): Promise<Turn>;
   /** How many tokens it would read. An estimate, and free. */
   count(request: TurnRequest, signal: AbortSignal): Promise<number>;
 }

@@ -129,3 +129,11 @@ export function holderSubject(
 ): string {
   return `${namespace}.holders.${agent}.${token.split("_")[0]}`;
 }
+
+/** Where to ask a claim's holder for what its turns say, as they say it. */
+export function deltaSubject(
+  { namespace }: Pick<Queue, "namespace">,
+  { agent, token }: { readonly agent: string; readonly token: string },
+): string {
+  return `${namespace}.deltas.${agent}.${token.split("_")[0]}`;
+}

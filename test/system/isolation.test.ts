@@ -7,6 +7,8 @@ import { type Identity, planOf } from "../../infra/creds/plan.ts";
 import { writeCreds } from "../../infra/creds/write.ts";
 import { examineLive } from "../../infra/doctor/examine.ts";
 import { gather } from "../../infra/doctor/live/gather.ts";
+import { deltaHolder } from "../../shared/adapters/jetstream/delta-holder.ts";
+import { deltaListener } from "../../shared/adapters/jetstream/delta-listener.ts";
 import { buryGivenUp } from "../../shared/dispatch/advisories.ts";
 import { expireTasks } from "../../shared/dispatch/expire.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
@@ -110,6 +112,29 @@ describe.each([
     const report = await reconciled(wired.reconcile as Wired, { repair: true });
     expect(namesOf(report)).toEqual([]);
   }, 60_000);
+
+  test("the API hears what a turn of an agent says, in as many pieces as there are, and no other agent does", async () => {
+    const [api, boss, stranger] = [wired.api as Wired, wired.boss as Wired, wired.stranger as Wired];
+    const claim = { agent: "boss", token: "place_claim" };
+    const others: unknown[] = [];
+    const tells = deltaHolder(boss.nc, boss.settings);
+    tells.listen(claim);
+    await boss.nc.flush();
+    const strange = deltaListener(stranger.nc, stranger.settings).hear(claim, (one) => others.push(one));
+    let [said, heard] = ["", ""];
+    const hearing = deltaListener(api.nc, api.settings).hear(claim, ({ at, text }) => {
+      heard = heard.slice(0, at) + text;
+    });
+    const over = tells.say(claim, "k", () => said);
+    for (const word of "a turn of some words".split(" ")) {
+      said += `${word} `;
+      await until(`"${word}" is heard`, async () => heard === said);
+    }
+    over();
+    hearing.stop();
+    strange.stop();
+    expect(others).toEqual([]);
+  });
 
   test("an agent is paused and resumed: its own identity sees it", async () => {
     await call("POST", "/v1/tasks", { agent: "stranger", id: "held", input: {} });

@@ -62,8 +62,8 @@ export function addRun(program: Command, config: () => Config): void {
         log("info", "run.started", { agent: name, mode, bus: wired.bus.name, store: wired.store.name });
       const lanesOf = (name: string) => known.find((one) => one.name === name)?.lanes;
       // Loaded only where there is a key.
-      const model = rest.model && (await import("../../../functions/wiring/model.ts")).modelOf(rest);
-      const deps = { ...wired, ...model, lanesOf, redact };
+      const wiring = rest.model && (await import("../../../functions/wiring/model.ts"));
+      const deps = { ...wired, ...wiring?.modelOf({ settings, ...rest }, wired.nc), lanesOf, redact };
       await serveAll(agents, stop.signal, async ({ name, agent }, until) => {
         const handled = await serve(deps, { name, agent, mode, stop: until });
         if (options.json) sayJson({ agent: name, stopped: stop.signal.aborted, handled });

@@ -5,6 +5,7 @@ import type { Task } from "../../task/document.ts";
 import { CHECK_EVERY } from "../authenticate.ts";
 import type { Request } from "../context.ts";
 import { problem } from "../problem.ts";
+import { frameOf, turnsAloud } from "./deltas.ts";
 
 /** A stream ends after this time, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
@@ -15,16 +16,28 @@ const open = new Map<string, number>();
 /** Characters of a journaled value that an event carries. */
 const VALUE_SHOWN = 4_000;
 
-/**
- * What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. `seen`: the last event
- * that is known already, for a browser, whose first request can't have the header.
- */
-export function taskEvents(c: Request, { id }: Task, seen?: string): Response {
+/** How a task is followed. */
+interface Following {
+  /** The last event that is known already, for a browser, whose first request can't have the header. */
+  readonly seen?: string | undefined;
+  /** With what a turn says while it runs. */
+  readonly deltas?: boolean | undefined;
+}
+
+/** What happens to a task, as it happens: server-sent events, to be gone on with by Last-Event-ID. */
+export function taskEvents(c: Request, { id }: Task, { seen, deltas }: Following): Response {
   const { deps } = c.var;
   const after = c.req.header("last-event-id") ?? seen;
   return eventStream(c, { task: id }, async (stream, signal) => {
-    for await (const event of follow(deps, id, signal, after))
-      await stream.writeSSE({ event: event.kind, id: event.id, data: JSON.stringify(shown(event)) });
+    const words = deltas && deps.hears ? turnsAloud(stream, deps.hears, after) : undefined;
+    try {
+      for await (const event of follow(deps, id, signal, after, words?.looked)) {
+        words?.told(event);
+        await stream.write(frameOf(event.kind, event.id, shown(event)));
+      }
+    } finally {
+      words?.stop();
+    }
   });
 }
 

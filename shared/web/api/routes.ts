@@ -129,11 +129,13 @@ export const routes: readonly Route[] = [
     method: "get",
     path: "/v1/tasks/{id}/events",
     scope: "read",
-    summary: "What happens to a task, as server-sent events: transition, journal, end",
-    docs: "what happens to it, [as it happens](#events)",
+    summary:
+      "What happens to a task, as server-sent events: transition, journal, end, and delta where that is asked for",
+    docs: "what happens to it, [as it happens](#events); with `deltas=true` also [what a turn says while it runs](#words-as-they-come)",
     headers: { "Last-Event-ID": "Goes on after this one" },
+    query: queries.events,
     responses: { 200: "text/event-stream" },
-    handle: (c, { task }) => taskEvents(c, task),
+    handle: (c, { task, query }) => taskEvents(c, task, { deltas: query.deltas === "true" }),
   }),
   route({
     method: "get",

@@ -7,6 +7,7 @@ export const script = `"use strict";
 (() => {
   const news = document.getElementById("news");
   const main = () => document.getElementById("main");
+  const words = new Map();
   let source, timer, due, busy = false, missed = false, last = 0;
 
   if (/[?&]done=/.test(location.search)) history.replaceState(null, "", location.pathname);
@@ -14,6 +15,7 @@ export const script = `"use strict";
   const like = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && a.id === b.id;
 
   function morph(old, now) {
+    if (now.dataset && now.dataset.words && now.dataset.words === old.dataset.words) return;
     if (old.nodeType !== 1) {
       if (old.data !== now.data) old.data = now.data;
       return;
@@ -59,6 +61,7 @@ export const script = `"use strict";
       const before = main().dataset.says;
       document.dispatchEvent(new CustomEvent("pawl:page", { detail: now }));
       morph(main(), now);
+      speak();
       if (document.title !== page.title) document.title = page.title;
       if (focus && document.activeElement === document.body)
         (document.getElementById(focus) || main()).focus({ preventScroll: true });
@@ -89,6 +92,29 @@ export const script = `"use strict";
     }, at - Date.now());
   }
 
+  // What turns say while they run: text, and nothing else. A turn that is stored has no such place on the page any more.
+  function speak() {
+    for (const place of document.querySelectorAll("[data-words]")) {
+      const said = plain(words.get(place.dataset.words) || "");
+      if (place.textContent === said) continue;
+      const isRead = place.scrollTop + place.clientHeight < place.scrollHeight - 4;
+      place.textContent = said;
+      if (!isRead) place.scrollTop = place.scrollHeight;
+    }
+  }
+
+  // As the page's own texts: what can't be seen, or turns the direction of a text, is spelt out.
+  function plain(text) {
+    return text.replace(/[^\\P{Cc}\\t\\n]|[\\p{Cf}\\u2028\\u2029]/gu, (char) => "\\\\u" + char.codePointAt(0).toString(16).padStart(4, "0"));
+  }
+
+  function hear({ fence, key, at, text }) {
+    const turn = fence + " " + key;
+    if (words.size > 100) words.clear();
+    words.set(turn, (words.get(turn) || "").slice(0, at) + text);
+    speak();
+  }
+
   // A page that was made from what was known a while ago says when it can be made anew.
   function later() {
     const { again } = main().dataset;
@@ -100,6 +126,7 @@ export const script = `"use strict";
     if (source || !live) return;
     source = new EventSource(live);
     for (const kind of ["transition", "journal", "changed"]) source.addEventListener(kind, () => soon());
+    source.addEventListener("delta", ({ data }) => hear(JSON.parse(data)));
     source.addEventListener("end", () => {
       stop();
       soon();

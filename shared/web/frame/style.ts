@@ -147,6 +147,7 @@ summary { cursor: pointer; color: var(--soft); width: fit-content; font-size: .8
 .log .error strong { color: var(--red); }
 .timeline details { margin-top: .25rem; }
 .timeline pre { margin-top: .25rem; max-height: 16rem; }
+[data-words]:empty { display: none; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: .75rem 1.5rem; margin: 0 0 1rem; }
 .facts dt { color: var(--soft); font-size: .8125rem; }
 .facts dd { margin: 0; }

@@ -12,7 +12,7 @@ const LONGEST_PAUSE = 10_000;
 export function addLivePages(ui: Hono<Env>): void {
   ui.get("/tasks/:id/live", async (c) => {
     const task = await taskFor(c.var, c.req.param("id"));
-    return taskEvents(c, task, c.req.query("after"));
+    return taskEvents(c, task, { seen: c.req.query("after"), deltas: true });
   });
   ui.get("/live", (c) => changes(c));
 }

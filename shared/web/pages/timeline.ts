@@ -25,7 +25,7 @@ export function timeline(task: Task, calls: readonly Call[], before: number): Ht
     const isNewDay = iso.slice(0, 10) !== day;
     day = iso.slice(0, 10);
     const when = html`<time datetime="${iso}" data-as="day" title="${day} ${iso.slice(11, 23)} UTC">${isNewDay && html`<span class="day">${day} </span>`}${iso.slice(11, 23)}</time>`;
-    return "event" in moment ? eventRow(moment.event, task, when) : callRow(moment.call, when);
+    return "event" in moment ? eventRow(moment.event, task, when) : callRow(moment.call, task, when);
   });
   return html`${!isWhole && html`<p class="note">The newest ${number(task.history.length)} transitions are kept; there were more before.</p>`}
 ${before > 0 && html`<p class="note">${number(before)} older entries of the journal are not shown. <code>pawl events ${task.id}</code> shows all.</p>`}
@@ -86,7 +86,7 @@ const ENDINGS = {
   forgotten: "forgotten by a redrive, and done again",
 } as const;
 
-function callRow(call: Call, when: Html): Html {
+function callRow(call: Call, task: Task, when: Html): Html {
   const { n, key, kind, state, at, endedAt, cost, reserved, until, why, kept, asked } = call;
   const took = at !== undefined && endedAt !== undefined && sayDuration(endedAt - at);
   const facts = [
@@ -101,7 +101,13 @@ function callRow(call: Call, when: Html): Html {
 ${facts.length > 0 && html`<p class="note">${facts.join(" · ")}</p>`}
 ${state === "open" && until !== undefined && html`<p class="note">until ${time(until)}</p>`}
 ${asked && askedOf(n, key, asked)}
+${state === "open" && kind === "turn" && task.state === "running" && aloud(task.fence, key)}
 ${state === "done" && kept && keptOf(n, key, kept)}</div></li>`;
+}
+
+/** Where the page's script writes what the turn says. Of another fence it is another one: a turn that is asked again starts over. */
+function aloud(fence: number, key: string): Html {
+  return html`<pre data-words="${fence} ${key}" tabindex="0" role="region" aria-label="What ${line(key)} says, under fence ${fence}"></pre>`;
 }
 
 function askedOf(n: number, key: string, { text, bytes }: Asked): Html {

@@ -149,6 +149,7 @@ export const baited: readonly (readonly [string, string, string])[] = [
   ["what its consumer says of itself", "pawl.js.CONSUMER.INFO.PAWL_stranger_0_g1.pawl-runner", ""],
   ["the answer to an ack", "$JS.ACK.PAWL_stranger_0_g1.pawl-runner.1.1.1.1.0", "+NXT"],
   ["an answer of its own", "pawl.holders.stranger.t", ""],
+  ["what a turn of its own says", "pawl.deltas.stranger.t", json({ token: "t", id: "i" })],
   ["a word that something changed", "pawl.events.stranger.own", ""],
 ];
 
@@ -168,6 +169,8 @@ export const overheard = [
   "_INBOX_pawl_boss.>",
   "pawl.holders.>",
   "pawl.holders.boss.*",
+  "pawl.deltas.>",
+  "pawl.deltas.boss.*",
   "pawl.events.>",
   "pawl.tasks.>",
   "$KV.>",

@@ -1,6 +1,7 @@
 import type { StoreKind } from "../../../functions/wiring/config.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
 import type { AgentContext } from "../../../shared/agent.ts";
+import type { Settings } from "../../../shared/settings/settings.ts";
 import { createApp } from "../../../shared/web/app.ts";
 import { type Scope, scopeNames } from "../../../shared/web/scopes.ts";
 import { createToken } from "../../../shared/web/tokens.ts";
@@ -13,8 +14,9 @@ export async function apiStage(
   nats: LocalNats,
   kind: StoreKind = "nats-kv",
   run: (context: AgentContext<unknown>) => unknown = () => "done",
+  given: Partial<Settings> = {},
 ) {
-  const b = await bench(nats, kind, agentOf(run, { attempts: 1 }));
+  const b = await bench(nats, kind, agentOf(run, { attempts: 1 }), given);
   const app = createApp({
     agents: [
       { name: "tested", lanes: 1 },

@@ -27,6 +27,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<SseEvent, vo
 /** What it is about, in a word: "claim", "step one#1", "end completed". */
 export function wordOf({ event, data }: SseEvent): string {
   if (event === "transition") return String(data.event);
+  if (event === "delta") return `delta ${data.key}`;
   return event === "journal" ? `${data.kind} ${data.key}` : `${event} ${data.state}`;
 }
 

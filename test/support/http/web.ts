@@ -1,5 +1,6 @@
 import type { StoreKind } from "../../../functions/wiring/config.ts";
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import type { Settings } from "../../../shared/settings/settings.ts";
 import type { Bindings } from "../../../shared/web/context.ts";
 import { apiStage } from "./api.ts";
 
@@ -22,8 +23,13 @@ export interface Asked {
 }
 
 /** The API in this process, for tests that ask more of it than its rate limit allows. */
-export async function webStage(nats: LocalNats, kind: StoreKind = "nats-kv", run?: () => unknown) {
-  const s = await apiStage(nats, kind, run);
+export async function webStage(
+  nats: LocalNats,
+  kind: StoreKind = "nats-kv",
+  run?: () => unknown,
+  given?: Partial<Settings>,
+) {
+  const s = await apiStage(nats, kind, run, given);
   const bindings: Bindings = { open: async () => s.deps, log: s.deps.log, rateLimit: 6_000_000 };
   const request = async (path: string, { token, method = "GET", body, headers, env }: Asked = {}) => {
     const init = {
