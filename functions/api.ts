@@ -1,6 +1,5 @@
 import { agents } from "pawl:agents";
 import { schemas } from "pawl:schemas";
-import type { NatsConnection } from "@nats-io/nats-core";
 import { deltaListener } from "../shared/adapters/jetstream/delta-listener.ts";
 import type { Deps } from "../shared/ports/deps.ts";
 import type { Log } from "../shared/ports/log.ts";
@@ -12,6 +11,7 @@ import { lanesOf } from "./wiring/lanes.ts";
 import { logOf } from "./wiring/log.ts";
 import { ownSchema } from "./wiring/own-schema.ts";
 import { redacted, redactorOf } from "./wiring/secrets.ts";
+import type { Wired } from "./wiring/wire.node.ts";
 
 const log = redacted(logOf("api"), redactorOf([], process.env));
 const app = createApp({
@@ -24,7 +24,7 @@ const app = createApp({
 /** What a platform gives a request. */
 interface Hosting {
   /** A connection for this request, made once. */
-  open(config: Config, log: Log): Promise<Deps & { readonly nc: NatsConnection }>;
+  open(config: Config, log: Log): Promise<Deps & Pick<Wired, "nc">>;
   /** Where it came from, by the platform's own word. */
   readonly from: string | undefined;
   /** For answers that take their time. */

@@ -40,6 +40,7 @@ export const pages: readonly (readonly [file: string, part: Part, says?: string]
   ["decisions/6-seals.md", "architecture"],
   ["decisions/7-an-account-for-each-agent.md", "architecture"],
   ["decisions/8-fewer-messages.md", "architecture"],
+  ["decisions/9-words-are-answers.md", "architecture"],
   ["simulator.md", "architecture", "the same code in a world that follows from one seed"],
   ["soak.md", "architecture", "everything killed, frozen and cut off, and what must hold"],
   ["bench.md", "architecture", "what Pawl costs, against the least that it could cost and against others"],

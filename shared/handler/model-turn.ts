@@ -6,12 +6,11 @@ import type { Cost } from "../journal/cost.ts";
 import { priceOf } from "../journal/prices.ts";
 import type { Call } from "../journal/trail.ts";
 import { costOf } from "../journal/usage.ts";
-import { type Model, ModelError, type Turn, type TurnRequest } from "../ports/model.ts";
+import { type Model, ModelError, spokenIn, type Turn, type TurnRequest } from "../ports/model.ts";
 import type { CallTrace } from "../ports/trace.ts";
 import { policies } from "../retry/policies.ts";
 import { pauseAfter } from "../retry/retry.ts";
 import { lacksForTurn } from "../runner/invocation.ts";
-import { aloud } from "./aloud.ts";
 import type { Scene } from "./scene.ts";
 
 /** What is asked for beyond this frees the lane meanwhile. */
@@ -109,6 +108,30 @@ export function turnsOf(
     // A conversation of the same name again is only safe to tell apart where nothing runs beside it.
     return through("turn", name, go, { inner: first === undefined, repeats: (first ?? 1) > 1, request });
   };
+}
+
+/**
+ * Lets whoever listens read a turn while it runs: as it will be stored, and only while the lease is held, so that a process
+ * that was frozen tells nothing of its own when it wakes.
+ */
+async function aloud(
+  { deps, task, signal }: Pick<Scene, "deps" | "task" | "signal">,
+  key: string,
+  ask: (begun?: (said: () => string) => void) => Promise<Turn>,
+): Promise<Turn> {
+  const { tells } = deps;
+  if (!tells) return ask();
+  let over: ((whole?: string) => void) | undefined;
+  try {
+    const turn = await ask((said) => {
+      over = tells.say(task, key, () => (signal.aborted ? undefined : said()));
+    });
+    // Before it is stored: what comes after that is told by the journal.
+    if (!signal.aborted) over?.(spokenIn(turn.content));
+    return turn;
+  } finally {
+    over?.();
+  }
 }
 
 /**

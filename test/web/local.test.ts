@@ -1,8 +1,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LocalNats } from "../../infra/local/nats-server.ts";
+import { visible } from "../../shared/web/frame/text.ts";
 import { barriers, launch, visit, widthOf } from "../support/http/browser.ts";
-import { type Dashboard, dashboard } from "../support/http/dashboard.ts";
+import { type Dashboard, dashboard, HOSTILE } from "../support/http/dashboard.ts";
 import { testNats } from "../support/servers/stores.ts";
 
 let nats: LocalNats;
@@ -142,3 +143,27 @@ test.each([
     await page.context().close();
   },
 );
+
+test("what a model says is read while it says it, as text and nothing else, until it is stored", async () => {
+  d.stage.said = "first ";
+  await d.submit("release-notes", { how: "aloud" }, { id: "aloud" });
+  await d.reaches("aloud", "running");
+  const { page, wrong } = await visit(browser, d.url, token, { bypassCSP: true });
+  await page.goto("/ui/tasks/aloud");
+  await page.evaluate("window.marked = true");
+  const words = page.getByRole("region", { name: "What speak/turn 1#1 says, under fence 1" });
+  await words.getByText("first").waitFor();
+  d.stage.said += HOSTILE;
+  await words.getByText("window.pwned=6").waitFor();
+  // As a stored turn is: what can't be seen is spelt out.
+  expect(await words.textContent()).toBe(visible(`first ${HOSTILE}`));
+  expect(await words.locator("*").count()).toBe(0);
+  expect(await barriers(page)).toEqual([]);
+  d.stage.spoken.resolve();
+  await page.waitForSelector("h1 .badge.completed");
+  expect(await page.evaluate("[window.marked, window.pwned]")).toEqual([true, undefined]);
+  expect(await words.count()).toBe(0);
+  await page.getByRole("region", { name: "Result" }).getByText("window.pwned=6").waitFor();
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});

@@ -36,7 +36,8 @@ interface Turn {
 export function deltaHolder(nc: NatsConnection, settings: Settings): DeltaHolder {
   const turns = new Map<string, Set<Turn>>();
   const listeners = new Map<string, Listener>();
-  const places = new Set<string>();
+  /** Where questions are heard, or would be if this user had the right: that may be there with the next connection. */
+  const places = new Map<string, "heard" | "refused" | "unheard">();
   let timer: ReturnType<typeof setInterval> | undefined;
   let n = 0;
 
@@ -85,19 +86,19 @@ export function deltaHolder(nc: NatsConnection, settings: Settings): DeltaHolder
     if (!before && listeners.size >= MOST_LISTENERS) return;
     const told = (!anew && before?.told) || new Map<Turn, number>();
     listeners.set(id, { token, reply, told, until: performance.now() + ASKED_FOR, left: MOST_ANSWERS });
-    // So that they know that somebody is there.
-    nc.publish(reply);
+    // So that they know that somebody is there. Between accounts an empty answer would be the last one.
+    nc.publish(reply, "{}");
     watch();
   };
   /** From the first turn on, and before its intent is stored: a runner that asks no model does not listen. */
   const listen = (claim: HeldClaim) => {
     const place = deltaSubject(settings, claim);
-    if (places.has(place) || nc.isClosed()) return;
+    if ((places.get(place) ?? "unheard") !== "unheard" || nc.isClosed()) return;
     if (places.size === 0) void forgetWhereCut();
-    places.add(place);
+    places.set(place, "heard");
     const callback = (error: Error | null, message: Msg) => {
       try {
-        if (error) places.delete(place);
+        if (error) places.set(place, "refused");
         else asked(message);
       } catch {
         // No question of ours.
@@ -106,7 +107,11 @@ export function deltaHolder(nc: NatsConnection, settings: Settings): DeltaHolder
     nc.subscribe(place, { callback });
   };
   const forgetWhereCut = async () => {
-    for await (const { type } of nc.status()) if (type === "disconnect") listeners.clear();
+    for await (const { type } of nc.status()) {
+      if (type !== "disconnect") continue;
+      listeners.clear();
+      for (const [place, is] of places) if (is === "refused") places.set(place, "unheard");
+    }
   };
 
   return {

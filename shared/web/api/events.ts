@@ -1,11 +1,11 @@
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
+import { type Told, turnsAloud } from "../../dispatch/aloud.ts";
 import { type Followed, follow } from "../../dispatch/follow.ts";
 import { messageOf } from "../../errors/errors.ts";
 import type { Task } from "../../task/document.ts";
 import { CHECK_EVERY } from "../authenticate.ts";
 import type { Request } from "../context.ts";
 import { problem } from "../problem.ts";
-import { frameOf, turnsAloud } from "./deltas.ts";
 
 /** A stream ends after this time, and its reader connects again where it was: a function must not run for ever. */
 const LONGEST = 300_000;
@@ -29,9 +29,14 @@ export function taskEvents(c: Request, { id }: Task, { seen, deltas }: Following
   const { deps } = c.var;
   const after = c.req.header("last-event-id") ?? seen;
   return eventStream(c, { task: id }, async (stream, signal) => {
-    const words = deltas && deps.hears ? turnsAloud(stream, deps.hears, after) : undefined;
+    let place = after ?? "";
+    // Where the reader has come to does not move with it: none of it is told again.
+    const tell = ({ fence, key, at, text }: Told) =>
+      stream.write(frameOf("delta", place, { fence, key, at, text }));
+    const words = deltas && deps.hears ? turnsAloud(deps.hears, tell) : undefined;
     try {
       for await (const event of follow(deps, id, signal, after, words?.looked)) {
+        place = event.id;
         words?.told(event);
         await stream.write(frameOf(event.kind, event.id, shown(event)));
       }
@@ -39,6 +44,11 @@ export function taskEvents(c: Request, { id }: Task, { seen, deltas }: Following
       words?.stop();
     }
   });
+}
+
+/** Written at once, where the stream's own way has others come in between: an event's id is told with it, and never before. */
+function frameOf(event: string, id: string, data: object): string {
+  return `event: ${event}\n${id && `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** Server-sent events until the work is over, its reader has gone, or it has taken long enough. */

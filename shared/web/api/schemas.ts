@@ -125,5 +125,5 @@ export const queries = {
   }),
   list: z.strictObject({ ...tasks, cursor, limit }),
   deadLetters: z.strictObject({ ...deadLetters, cursor, limit }),
-  events: z.object({ deltas: z.enum(["true", "false"]).optional() }),
+  events: z.strictObject({ deltas: z.enum(["true", "false"]).optional() }),
 };

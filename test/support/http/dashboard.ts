@@ -1,6 +1,9 @@
 import type { LocalNats } from "../../../infra/local/nats-server.ts";
+import { deltaHolder } from "../../../shared/adapters/jetstream/delta-holder.ts";
+import { deltaListener } from "../../../shared/adapters/jetstream/delta-listener.ts";
 import { type Agent, type AgentContext, defineAgent, Fatal } from "../../../shared/agent.ts";
 import { type Submission, submit } from "../../../shared/dispatch/submit.ts";
+import type { Model } from "../../../shared/ports/model.ts";
 import { LIST, type Listed, textName } from "../../../shared/reconcile/books/reports.ts";
 import { verdictOf } from "../../../shared/reconcile/figures/report.ts";
 import { NO_TALLY } from "../../../shared/reconcile/figures/tally.ts";
@@ -66,6 +69,8 @@ async function act({ input, step, llm, approval, effect, signal }: AgentContext<
       await approval("go <b>", { summary: text });
       return { [HOSTILE]: HOSTILE };
     }
+    case "aloud":
+      return (await llm("speak", { model: MODEL, prompt: "aloud, and evil" })).text;
     case "long":
       await step("fetch", () => "ok");
       return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -76,6 +81,9 @@ async function act({ input, step, llm, approval, effect, signal }: AgentContext<
 
 interface Switches {
   isMended: boolean;
+  /** What a turn that is under way has said until now, and when it is over. */
+  said: string;
+  readonly spoken: PromiseWithResolvers<void>;
 }
 
 /** Tasks in every state that somebody would want to look at. */
@@ -153,8 +161,19 @@ export async function dashboard(nats: LocalNats) {
       ? HOSTILE
       : { content: [{ type: "text", text: DRAFT }], usage: { input_tokens: 2_310, output_tokens: 412 } },
   );
-  Object.assign(deps, { model });
-  const stage: Switches = { isMended: false };
+  const stage: Switches = { isMended: false, said: "", spoken: Promise.withResolvers() };
+  const slow: Model = {
+    ...model,
+    turn: async (request, signal, begun) => {
+      if (JSON.stringify(request.messages).includes("aloud")) {
+        begun?.(() => stage.said);
+        await stage.spoken.promise;
+      }
+      return model.turn(request, signal);
+    },
+  };
+  const tells = deltaHolder(deps.nc, deps.settings);
+  Object.assign(deps, { model: slow, tells, hears: deltaListener(deps.nc, deps.settings) });
   const agent: Agent = defineAgent({
     limits: { attempts: 2, backoff: { first: "10ms" } },
     run: (context: AgentContext<unknown>) => act(context, stage),

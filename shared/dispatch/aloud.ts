@@ -1,14 +1,13 @@
-import type { SSEStreamingApi } from "hono/streaming";
-import type { Followed } from "../../dispatch/follow.ts";
-import type { Head } from "../../journal/entries.ts";
-import type { Delta, DeltaListener, Hearing } from "../../ports/deltas.ts";
-import type { Task } from "../../task/document.ts";
+import type { Head } from "../journal/entries.ts";
+import type { Delta, DeltaListener, Hearing } from "../ports/deltas.ts";
+import type { Task } from "../task/document.ts";
+import type { Followed } from "./follow.ts";
 
 /** The fence is of the claim whose holder was asked, and not what that holder says. */
-type Told = Delta & { readonly fence: number };
+export type Told = Delta & { readonly fence: number };
 
-/** What one reader of a task's events is told of its turns while they run. */
-interface TurnsAloud {
+/** What one follower of a task is told of its turns while they run. */
+export interface TurnsAloud {
   /** The task and its journal were looked at, and what is new of them is told. */
   looked(task: Task, head: Head | undefined): void;
   /** This is told next. */
@@ -18,15 +17,14 @@ interface TurnsAloud {
 
 /**
  * Listens to the holder while a turn of it is open, so that a task which asks no model, or is nobody's, has nobody asked for
- * anything. A reader that is slower than the model gets larger pieces, never a longer queue.
+ * anything. `tell`: the next waits for it, so a reader that is slower than the model gets larger pieces, never a longer queue.
  */
-export function turnsAloud(stream: SSEStreamingApi, hears: DeltaListener, after = ""): TurnsAloud {
+export function turnsAloud(hears: DeltaListener, tell: (told: Told) => Promise<unknown>): TurnsAloud {
   let holder: { readonly token: string; readonly fence: number; readonly hearing: Hearing } | undefined;
   /** Of each turn what is not sent yet. */
   const unsent = new Map<string, Told>();
   /** Turns whose end is told: nothing that comes late is. */
   const over = new Map<string, number>();
-  let id = after;
   let isSending = false;
 
   const send = async () => {
@@ -35,9 +33,7 @@ export function turnsAloud(stream: SSEStreamingApi, hears: DeltaListener, after 
     try {
       for (const [key, delta] of unsent) {
         unsent.delete(key);
-        const { fence, at, text } = delta;
-        // Where the reader has come to does not move: none of this is told again.
-        await stream.write(frameOf("delta", id, { fence, key, at, text }));
+        await tell(delta);
       }
     } catch {
       // The reader has gone.
@@ -68,7 +64,6 @@ export function turnsAloud(stream: SSEStreamingApi, hears: DeltaListener, after 
       if (held) listen({ agent: held.agent, token: held.token, fence: held.fence });
     },
     told: (event) => {
-      id = event.id;
       if (event.kind !== "journal") return;
       const { kind, key } = event.data;
       if (kind !== "receipt") return;
@@ -77,11 +72,6 @@ export function turnsAloud(stream: SSEStreamingApi, hears: DeltaListener, after 
     },
     stop,
   };
-}
-
-/** Written at once, where the stream's own way has others come in between: an event's id is told with it, and never before. */
-export function frameOf(event: string, id: string, data: object): string {
-  return `event: ${event}\n${id && `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** By what the head has of the journal: an old one has no turns that are under way. */
