@@ -16,6 +16,7 @@ import { isFinal } from "../../../shared/task/table.ts";
 import { dollars } from "../../../shared/values/dollars.ts";
 import { readTraceparent } from "../../../shared/values/traceparent.ts";
 import { COLUMN, linesOf, logger, oneLine, say, sayJson } from "../output.ts";
+import { entryLines } from "./entry-lines.ts";
 
 export function addStatus(program: Command, config: () => Config): void {
   program
@@ -110,7 +111,7 @@ export function journalLines({ head, entries }: Journal): string[] {
     ["saved", head.saved, " by the journal: not asked for again"],
   ];
   const shown = costs.filter(([, cost]) => cost.turns > 0);
-  const listed = entries.slice(-SHOWN).map((entry) => `  ${entry.kind.padEnd(8)} ${entry.key}`);
+  const listed = entries.slice(-SHOWN).flatMap(entryLines);
   const more = entries.length > SHOWN ? `, the last ${SHOWN}` : "";
   return [
     ...shown.map(([name, cost, note]) => `${name.padEnd(11)} ${money(cost)}${note}`),
