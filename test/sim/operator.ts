@@ -2,7 +2,6 @@ import { ensureQueue, queueOf } from "../../shared/dispatch/dispatch.ts";
 import { cancel, redrive, resolve, signal } from "../../shared/dispatch/operate.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { isPawlError } from "../../shared/errors/errors.ts";
-import type { Head } from "../../shared/journal/entries.ts";
 import type { Deps } from "../../shared/ports/deps.ts";
 import type { InDoubt } from "../../shared/task/document.ts";
 import { approvalSignal } from "../../shared/task/signals.ts";
@@ -132,12 +131,6 @@ const LOOK_EVERY = 20_000;
 /** So long somebody who was frozen, or cut off, may take to say that it never began the effect in doubt. */
 const PATIENCE = 60_000;
 
-/** The places of the signals that waits have taken, by the task's journal. */
-function takenOf(head: Head | undefined): ReadonlySet<number> {
-  const entries = head?.recent ?? [];
-  return new Set(entries.flatMap((one) => (one.kind === "receipt" ? (one.signal ?? []) : [])));
-}
-
 /** When all is calm somebody answers whatever waits for a person. */
 export function keepAnswering(simulation: Simulation): void {
   const { time, oracle } = simulation;
@@ -153,9 +146,10 @@ export function keepAnswering(simulation: Simulation): void {
         task.state === "in_doubt" ? [task.effect] : task.state === "waiting" ? task.waitingFor : [];
       // An answer that nobody has taken yet need not be given again; one that a redrive has forgotten was taken. And a
       // deadline comes by itself.
-      const taken = takenOf(oracle.heads.get(task.id));
+      const head = oracle.heads.get(task.id);
+      const taken = head && oracle.takenBy(head);
       const isAnswered = (name: string) =>
-        task.signals.some((one, at) => one.name === name && !taken.has(at));
+        task.signals.some((one, at) => one.name === name && !taken?.has(at));
       const isPersons = task.state === "in_doubt" || !("dueAt" in task);
       const names = asks.filter((name) => isPersons && !name.startsWith("child:") && !isAnswered(name));
       if (names.length === 0) continue;

@@ -75,6 +75,8 @@ export class Oracle {
   private readonly hasNestedWaits: boolean;
   /** Who held each task under which fence. */
   private readonly holders = new Map<string, string>();
+  /** Of each journal the places of the signals that waits have taken. */
+  private readonly answers = new Map<string, Set<number>>();
   /** Executions that are suspended, with other code of their handler that has the grace to end. */
   private readonly lingering = new Set<Run>();
   /** Effects that somebody really began, by task and key. */
@@ -151,9 +153,19 @@ export class Oracle {
 
   journaled(head: Head): void {
     this.heads.set(head.taskId, head);
+    for (const entry of head.recent)
+      if (entry.kind === "receipt" && entry.signal !== undefined) this.takenBy(head).add(entry.signal);
     const task = this.tasks.get(head.taskId);
     const wrong = task && wronglyForgotten(head, task);
     if (wrong) this.breaks("nothing repeated", `task ${head.taskId}: ${wrong}`);
+  }
+
+  /** By all entries that there were: of a long journal the head has only the last. */
+  takenBy({ taskId, born, epoch }: Pick<Head, "taskId" | "born" | "epoch">): Set<number> {
+    const key = `${taskId}/${born}/${epoch}`;
+    const taken = this.answers.get(key) ?? new Set();
+    this.answers.set(key, taken);
+    return taken;
   }
 
   /** A tool that does something is used. A turn that was asked again, and has other ids, would use it twice. */
