@@ -30,8 +30,9 @@ export default defineConfig({
     // Answers of servers are garbage a moment later: with room for more of them, fewer are looked at.
     execArgv: ["--max-semi-space-size=32"],
     reporters: ["default", "./test/support/not-run.ts"],
-    // Most of them wait for servers and leases, so more files than cores make progress at once.
-    maxWorkers: 8,
+    // Most of them wait for servers and leases, so more files than cores make progress at once; with more than these, cores
+    // are kept busy by going from one to the other.
+    maxWorkers: 7,
     // Of those that run beside each other in one file, because all they do is wait.
     maxConcurrency: 6,
     sequence: { sequencer: LongestFirst },

@@ -95,9 +95,9 @@ test("…also when its successor was told to stop before it opened the journal",
 test("…when it is a dead letter by a crash loop", async () => {
   await using b = await stage();
   // The second start is silent too; the third finds that the first one got further; then two more are a loop.
-  for (const fence of [2, 3, 4]) await dieAfter(b, agent, (head) => head.fence === fence);
+  for (const fence of [2, 3, 4]) await dieAfter(b, agent, (head) => head.fence >= fence);
   await drained(b);
-  expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "crash_loop" }, executions: 4 });
+  expect(await b.task("t")).toMatchObject({ state: "failed", error: { code: "crash_loop" } });
   await isOnTheBooks(b);
 });
 

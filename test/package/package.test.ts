@@ -35,7 +35,7 @@ const pawl = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
   });
 
 test("the package is small, has no sources and no tests, and types where it has doors", () => {
-  expect(packed.bytes).toBeLessThan(2_000_000);
+  expect(packed.bytes).toBeLessThan(2_100_000);
   expect(packed.unpacked).toBeLessThan(7_500_000);
   expect(packed.files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
   expect(packed.files.filter((file) => /^(test|bench|agents)\/|\.test\./.test(file))).toEqual([]);

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { startPlayer } from "./apart.ts";
 import { mutants } from "./mutants/guards.ts";
 import type { Plan } from "./plan/plan.ts";
 import { planOf } from "./plan/plan.ts";
 import type { Program } from "./plan/program.ts";
 import { quiet } from "./plan/quiet.ts";
 import type { Played } from "./play.ts";
+import { startPlayer } from "./search.ts";
 
 const player = startPlayer();
 afterAll(() => player[Symbol.asyncDispose]());

@@ -1,7 +1,7 @@
 import { isFinal } from "../../shared/task/table.ts";
 import { keepAnswering, planOperations, publishDirectly } from "./operator.ts";
-import type { Broken } from "./oracle.ts";
 import type { Plan, ServerFault } from "./plan/plan.ts";
+import type { Broken } from "./promises.ts";
 import { keepRedriving } from "./redrives.ts";
 import { explain } from "./reports.ts";
 import { keepDispatching, keepRunning } from "./runners.ts";

@@ -1,7 +1,6 @@
-import type { Told } from "./apart.ts";
 import { planOf } from "./plan/plan.ts";
 import { play } from "./play.ts";
-import type { Batch, Found, Outcome } from "./search.ts";
+import type { Batch, Found, Outcome, Told } from "./search.ts";
 import { takeGlobals } from "./world/globals.ts";
 
 // Stacks cost more than all else, and nobody reads them here: a broken seed is played again.

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { mutants } from "./mutants/guards.ts";
 import { hunt } from "./mutants/hunt.ts";
 import { mutated } from "./mutants/mutated.ts";
-import { promises } from "./oracle.ts";
+import { promises } from "./promises.ts";
 import { search } from "./search.ts";
 
 /** Another part of the seeds each day would find more, and be red by chance: `npm run sim` does that. */

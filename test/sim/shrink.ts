@@ -1,7 +1,7 @@
-import type { PromiseName } from "./oracle.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { Action, Program } from "./plan/program.ts";
 import { play } from "./play.ts";
+import type { PromiseName } from "./promises.ts";
 import type { Globals } from "./world/globals.ts";
 
 const MOST_TRIES = 400;

@@ -1,6 +1,6 @@
-import { promises } from "./oracle.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { Played } from "./play.ts";
+import { promises } from "./promises.ts";
 
 /** A simulation as a person reads it: what was planned, who did what when, and how it came out. */
 export function told(plan: Plan, { story, broken, steps }: Played): string {

@@ -33,6 +33,8 @@ export default async function setup(project: TestProject) {
   process.env.NODE_COMPILE_CACHE = join(folder, "compiled");
   // esbuild and nats-server are written in Go, and live for a moment: there is room for what they don't tidy up.
   process.env.GOGC ??= "400";
+  // Each serves one file: with a processor of its own it looks for work less often.
+  process.env.GOMAXPROCS ??= "1";
   const [natsServer, emulator, { [Symbol.dispose]: tidy, ...programs }] = await Promise.all([
     findNatsServer(process.env, console.log),
     startEmulator(),

@@ -2,6 +2,7 @@ import type { Agent } from "../../../shared/agent.ts";
 import type { Head } from "../../../shared/journal/entries.ts";
 import { serve } from "../../../shared/runner/serve.ts";
 import { AGENT, type Bench } from "../bench.ts";
+import { patiently } from "../time/until.ts";
 
 /** What a dead process answers. */
 export const dead = () => new Promise<never>(() => {});
@@ -37,7 +38,12 @@ export async function dieAfter(b: Bench, agent: Agent, isPoint: (head: Head) => 
   });
   const { model } = b.deps;
   const deps = { ...own, store, bus: mortal(own.bus), ...(model && { model }) };
-  void serve(deps, { name: AGENT, agent, mode: "once", stop: new AbortController().signal });
+  const once = { name: AGENT, agent, mode: "once", stop: new AbortController().signal } as const;
+  const serving = async () => {
+    // On a busy machine its message may come after it has stopped waiting, or its lease be lost on the way.
+    while (!isDead) await patiently(() => serve(deps, once));
+  };
+  serving().catch(died.reject);
   await died.promise;
   await own.nc.close();
 }
