@@ -181,7 +181,8 @@ test("who is told to stop while it waits for its turn leaves to the next what is
   expect(await served).toEqual({ "handed-off": 1 });
   const task = await b.task("t");
   expect(task).toMatchObject({ state: "dispatched", released: false, silentStarts: 1, executions: 1 });
-  expect(task.lease).toBeLessThanOrEqual(59_400);
+  // A timer may come a moment early.
+  expect(task.lease).toBeLessThan(59_500);
   expect(task.lease).toBeGreaterThan(30_000);
 });
 
