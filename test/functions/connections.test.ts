@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import type { Target } from "../../infra/build/targets.ts";
-import { startModel, text } from "../../infra/local/model.ts";
+import { startModel } from "../../infra/local/model.ts";
 import { aliveAt } from "../../shared/dispatch/alive.ts";
 import { queueOf } from "../../shared/dispatch/dispatch.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
 import { dispatchDue } from "../../shared/dispatch/sweep.ts";
 import { readReport } from "../../shared/reconcile/books/reports.ts";
 import { laneOf, streamName } from "../../shared/task/names.ts";
+import { createToken } from "../../shared/web/tokens.ts";
+import { follow } from "../support/http/sse.ts";
 import { observer } from "../support/observer.ts";
 import { bundle, deploy, post, SECRET, varsOf, witness } from "../support/servers/platforms.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
@@ -122,21 +124,34 @@ test.each(["cloudflare", "gcp"] as const)(
   },
 );
 
-test.each(["cloudflare", "gcp"] as const)("an agent asks its model, streamed, on %s", async (target) => {
-  await using nats = await testNats();
-  await using model = await startModel(() => text("from the edge"));
-  const w = world(nats, "nats-kv");
-  await using deps = await wired(w.config);
-  await deps.bus.ensure(queueOf(deps, { agent: "asker", lane: 0 }));
-  await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {} });
-  const vars = varsOf(w, target, { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url });
-  await using deployed = await deploy(await bundle("asker", target), vars);
-  await post(deployed.url);
-  expect((await deps.store.get("t"))?.task).toMatchObject({
-    state: "completed",
-    result: { text: "from the edge", turns: 1 },
-  });
-});
+test.each(["cloudflare", "gcp"] as const)(
+  "an agent asks its model on %s, and its words are told while it speaks",
+  async (target) => {
+    await using nats = await testNats();
+    const words = ["from ", "the ", "edge"].map((word) => ({ type: "text", text: word }));
+    await using model = await startModel(() => ({ content: words, pause: 200 }));
+    const w = world(nats, "nats-kv");
+    await using deps = await wired(w.config);
+    await deps.bus.ensure(queueOf(deps, { agent: "asker", lane: 0 }));
+    await submit(deps, { agent: "asker", lanes: 1, id: "t", input: {}, meta: { owner: "ann" } });
+    const vars = varsOf(w, target, { ANTHROPIC_API_KEY: "test", ANTHROPIC_BASE_URL: model.url });
+    await using deployed = await deploy(await bundle("asker", target), vars);
+    await using api = await deploy(await bundle("api", target), vars);
+    const token = await createToken(deps.store, { owner: "ann", scopes: ["read"], createdAt: 0 });
+    const headers = { authorization: `Bearer ${token}` };
+    const events = await follow(fetch(`${api.url}/v1/tasks/t/events?deltas=true`, { headers }));
+    await events.until("submit");
+    await Promise.all([post(deployed.url), events.rest()]);
+    const deltas = events.seen.filter(({ event }) => event === "delta").map(({ data }) => data);
+    expect(deltas.length).toBeGreaterThan(1);
+    expect(deltas[0]).toMatchObject({ fence: 1, key: "ask/turn 1#1", at: 0 });
+    expect(deltas.map((one) => one.text).join("")).toBe("from the edge");
+    expect((await deps.store.get("t"))?.task).toMatchObject({
+      state: "completed",
+      result: { text: "from the edge", turns: 1 },
+    });
+  },
+);
 
 test.each(["cloudflare", "gcp"] as const)("dispatch, reconcile and api on %s", async (target) => {
   await using nats = await testNats();
