@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmod, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import * as disk from "node:fs/promises";
+import { chmod, link, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PawlError } from "../../shared/errors/errors.ts";
 
@@ -15,8 +16,10 @@ export interface Kept {
 }
 
 const PRIVATE = 0o600;
+type Disk = Pick<typeof disk, "writeFile">;
 
-export async function keeping(folder: string): Promise<Kept> {
+/** `writeFile`: how the disk takes a file. */
+export async function keeping(folder: string, { writeFile }: Disk = disk): Promise<Kept> {
   const isNew = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
   // It may lie in a repository. A folder that was there has its owner's rules.
   if (isNew) await writeFile(join(folder, ".gitignore"), "*\n", { mode: PRIVATE });

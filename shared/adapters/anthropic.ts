@@ -92,6 +92,8 @@ async function asked<T>(
   };
   // Pings count too, which the client keeps to itself: a model may think for minutes and send nothing else.
   const listening: typeof fetch = async (...args) => {
+    // The client has taken its time until here: if the process was frozen meanwhile, another one asks by now.
+    signal.throwIfAborted();
     const response = await fetch(...args);
     heard.isBegun ||= response.ok;
     const ear = new TransformStream<Uint8Array, Uint8Array>({

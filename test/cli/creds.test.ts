@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newSeed } from "../../infra/creds/jwt.ts";
 import { keeping, newPassword } from "../../infra/creds/keep.ts";
 import { planOf } from "../../infra/creds/plan.ts";
@@ -11,16 +12,13 @@ import { familyAgents } from "../support/servers/isolated.ts";
 import { CLI } from "../support/servers/runners.ts";
 import { SHARED, tempAgents } from "../support/temp-agents.ts";
 
-const disk = vi.hoisted(() => ({ isFull: false }));
 /** On a full disk a file is made, and nothing written into it. */
-vi.mock("node:fs/promises", async (original) => {
-  const real = await original<typeof import("node:fs/promises")>();
-  const writeFile: typeof real.writeFile = async (file, text, options) => {
-    await real.writeFile(file, disk.isFull ? "" : text, options);
-    if (disk.isFull) throw new Error("ENOSPC: no space left on device");
-  };
-  return { ...real, writeFile };
-});
+const full = {
+  writeFile: async (file: string, _: string, options: object) => {
+    await writeFile(file, "", options);
+    throw new Error("ENOSPC: no space left on device");
+  },
+} as Pick<typeof import("node:fs/promises"), "writeFile">;
 
 const agents = tempAgents();
 const folder = mkdtempSync(join(tmpdir(), "pawl-creds-"));
@@ -107,9 +105,7 @@ test("a key is there as a whole or not at all, also for runs at once", async () 
 test("a write that is cut off leaves no key, and the next run makes one", async () => {
   const out = join(folder, "full");
   const kept = await keeping(out);
-  disk.isFull = true;
-  await expect(kept.key("keys/a.password", newPassword)).rejects.toThrow("ENOSPC");
-  disk.isFull = false;
+  await expect((await keeping(out, full)).key("keys/a.password", newPassword)).rejects.toThrow("ENOSPC");
   expect(readdirSync(join(out, "keys"))).toEqual([]);
   expect(await kept.key("keys/a.password", newPassword)).toHaveLength(43);
 });

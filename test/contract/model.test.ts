@@ -14,6 +14,18 @@ const failure = (work: Promise<unknown>) =>
     (error: ModelError) => error,
   );
 
+test("a process that was frozen between the call and the request sends none", async () => {
+  await using model = await startModel(() => text("nobody asked"));
+  const client = anthropic({ apiKey: "k", baseUrl: model.url });
+  // As a lease's signal does it: who asks it has it compare the clocks.
+  const late = () => {
+    throw new Error("its lease is over");
+  };
+  const signal = Object.defineProperty(new AbortController().signal, "throwIfAborted", { value: late });
+  expect(await failure(client.turn(request, signal))).toMatchObject({ code: "model_unavailable" });
+  expect(model.requests).toEqual([]);
+});
+
 test("a slow answer is waited for as long as it says something", async () => {
   await using model = await startModel(() => ({ ...text("slow and whole"), pause: 400 }) as Reply);
   const client = anthropic({ apiKey: "k", baseUrl: model.url, silence: 2_000 });

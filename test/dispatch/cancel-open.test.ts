@@ -19,7 +19,7 @@ test("a cancel that a successor hears of while it waits for its turn does not th
   const posting = agentOf(({ effect }) => effect("post", { run: () => dead() }));
   await using b = await bench(nats, "nats-kv", posting, { ackWait: 2_000 });
   await b.submit({}, { id: "t" });
-  await dieAfter(b, posting, (head) => head.count === 1);
+  await dieAfter(b, posting, (head) => head.count >= 1);
   const served = serve(b.deps, { name: AGENT, agent: posting, mode: "once", stop: never });
   await until("its successor waits for its turn", async () => (await b.task("t")).fence === 2);
   expect(await cancel(b.deps, "t")).toMatchObject({ state: "running", started: false });

@@ -43,7 +43,7 @@ async function stage(): Promise<Bench> {
   const b = await bench(nats, "nats-kv", agent, { ackWait: 2_000, crashLimit: 2, maxDeliver: MAX_DELIVER });
   Object.assign(b.deps, { model: anthropic({ apiKey: "test", baseUrl: model.url }) });
   await b.submit({}, { id: "t" });
-  await dieAfter(b, agent, (head) => head.count === 3);
+  await dieAfter(b, agent, (head) => head.count >= 3);
   expect(await b.task("t")).toMatchObject({ state: "running", journaled: 0, spent: { turns: 0, usd: 0 } });
   return Object.assign(b, {
     [Symbol.asyncDispose]: async () => {

@@ -98,7 +98,7 @@ class Work {
   async crash(id: string): Promise<void> {
     await this.b.submit({ kind: "crashes" }, { id });
     this.counts.created++;
-    await dieAfter(this.b, this.agent, (head) => head.count === 1);
+    await dieAfter(this.b, this.agent, (head) => head.count >= 1);
   }
 
   async round(round: number): Promise<void> {

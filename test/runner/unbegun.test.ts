@@ -129,7 +129,7 @@ test("its word is of its own task only: a later one of the same id, which did be
   const [message] = await b.deps.bus.survivors(b.queue, 1, 1);
   if (message) await b.deps.bus.remove(b.queue, message.seq);
   await b.submit({}, { id: "t" });
-  await dieAfter(b, posting(posts, "dies"), (head) => head.count === 1);
+  await dieAfter(b, posting(posts, "dies"), (head) => head.count >= 1);
   await until("it is in doubt", async () => {
     await b.drain();
     return (await b.task("t")).state === "in_doubt";
@@ -143,7 +143,7 @@ test("its word is of its own try only: that of another holder, which did begin, 
   // Its intent never reached the journal, so its successor's try is the first one too.
   await using slow = await slowHolder(b, posts, false);
   await until("its message comes again", async () => (await b.deps.bus.state(b.queue)).inFlight === 1);
-  await dieAfter(b, posting(posts, "dies"), (head) => head.fence === 2 && head.count === 1);
+  await dieAfter(b, posting(posts, "dies"), (head) => head.fence >= 2 && head.count >= 1);
   await slow.wake();
   await until("it is in doubt", async () => {
     await b.drain();

@@ -92,6 +92,12 @@ describe("an overlap", () => {
     const deeds = [deed("6-b", 500, "start"), posted(1_003), ...next];
     const faults = [frozen(6, 600, 1_002)];
     expect(judge(evidence({ deeds, faults }))).toMatchObject({ wrong: [], late: 1 });
+    // Also where its answer is stored already, as the next one has asked for it.
+    const stored = [deed("6-b", 500, "start"), posted(1_030), ...next];
+    expect(judge(evidence({ deeds: stored, faults: [frozen(6, 600, 1_028)] }))).toMatchObject({
+      wrong: [],
+      late: 1,
+    });
     // Another process was frozen; it woke long before; it wrote to a file, or posted, and had looked; it did two things.
     expect(kinds(evidence({ deeds, faults: [frozen(5, 600, 1_002)] }))).toEqual(["overlapped e1"]);
     expect(kinds(evidence({ deeds: [deed("6-b", 500, "start"), posted(3_000), ...next], faults }))).toContain(

@@ -33,8 +33,8 @@ export function judge(evidence: Evidence): Judgement {
   const { pairs, late } = overlapped(evidence);
   const doubts = doubtsOf(evidence);
   return {
-    wrong: [...lost(evidence), ...pairs, ...repeated(evidence), ...doubts.wrong],
-    late,
+    wrong: [...lost(evidence), ...pairs, ...repeated(evidence, late), ...doubts.wrong],
+    late: late.length,
     doubts: doubts.explained,
   };
 }

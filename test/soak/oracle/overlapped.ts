@@ -21,7 +21,7 @@ interface Trespass {
  * anybody does. Handlers say when they looked. Of a turn only its arrival is known: such a one is counted apart, if our own
  * log has the freeze; a second act of the same execution is not excused, nor are more of them than chance would hit.
  */
-export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[]; late: number } {
+export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[]; late: Deed[] } {
   const freezes = faults.filter(({ kind }) => kind === "runner frozen");
   const frozen = Map.groupBy(freezes, ({ pid }) => pid);
   const all = executions(deeds);
@@ -35,7 +35,8 @@ export function overlapped({ deeds, faults, stored }: Evidence): { pairs: Wrong[
   const excused = trespasses.filter(isExcused);
   const isChance = excused.length <= Math.ceil(freezes.length / CHANCE);
   const wrong = isChance ? trespasses.filter((one) => !isExcused(one)) : trespasses;
-  return { pairs: wrong.map(said), late: isChance ? excused.length : 0 };
+  const late = excused.flatMap(({ by, since }) => actsAfter(by, since));
+  return { pairs: wrong.map(said), late: isChance ? late : [] };
 }
 
 function beforeEnd(all: readonly Execution[]): Trespass[] {

@@ -5,9 +5,10 @@ import type { StoredTask } from "./stored.ts";
 
 /**
  * Calls that were made again although the journal had their result, effects that were done twice, and results that are not
- * what the stored calls returned. An entry says when it was appended: whatever began later did so in spite of it.
+ * what the stored calls returned. An entry says when it was appended: whatever began later did so in spite of it, but for what
+ * was `late`: on its way when its process froze.
  */
-export function repeated({ deeds, looks, stored }: Evidence): Wrong[] {
+export function repeated({ deeds, looks, stored }: Evidence, late: readonly Deed[]): Wrong[] {
   const byTask = Map.groupBy(deeds, ({ id }) => id);
   const looksOf = Map.groupBy(looks, ({ path }) => path.split("/")[0]);
   return [...stored.values()].flatMap((task): Wrong[] => {
@@ -16,7 +17,7 @@ export function repeated({ deeds, looks, stored }: Evidence): Wrong[] {
     const wrong = (detail: string): Wrong => ({ kind: "repeated", id, detail });
     const again = [...calls].flatMap(([deed, { storedAt }]) =>
       (made.get(deed) ?? [])
-        .filter(({ at }) => at > storedAt)
+        .filter((one) => one.at > storedAt && !late.includes(one))
         .map(({ at, run }) => wrong(`${deed} was stored at ${storedAt}, and made again at ${at} by ${run}`)),
     );
     // The post, and a mail that is keyed, go to a receiver that does one thing per key.
