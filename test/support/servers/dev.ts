@@ -28,7 +28,8 @@ export function devProject(vars: string) {
   const agent = (name: string, definition: string, imports = "") =>
     save(
       `agents/${name}.ts`,
-      `import { defineAgent, tool } from "../${SHARED}/agent.ts";\nimport * as z from "zod";\n${imports}\nexport default defineAgent({ ${definition} });\nvoid [tool, z];\n`,
+      // Whoever brings all of zod along without need is built for twice as long.
+      `import { defineAgent, tool } from "../${SHARED}/agent.ts";\n${definition.includes("z.") ? 'import * as z from "zod";\n' : ""}${imports}\nexport default defineAgent({ ${definition} });\n`,
     );
   const start = (env: Record<string, string> = {}, ...args: readonly string[]): Runner => {
     const { HOME = "", XDG_CACHE_HOME = "" } = process.env;
