@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, inject, test } from "vitest";
 import { printable } from "../../infra/cli/output.ts";
+import { entryLines } from "../../infra/cli/tasks/entry-lines.ts";
 import { submit } from "../../shared/dispatch/submit.ts";
+import type { Entry } from "../../shared/journal/entries.ts";
 import { calm } from "../support/observer.ts";
 import { testNats, wired, world } from "../support/servers/stores.ts";
 
@@ -71,4 +73,29 @@ test("so does one of the command itself", async () => {
   command.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
   expect(await exited).toEqual([0, null]);
   expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ id: "long", input });
+});
+
+test("a turn says what it was asked, what it said, and what of it came from the cache", () => {
+  const at = { key: "draft/turn 1#1", at: 0, alone: true } as const;
+  const reserved = { turns: 1, inputTokens: 9, outputTokens: 9, usd: 1 };
+  const intent = { ...at, kind: "intent", of: "turn", reserved, askedHash: "h" } as const;
+  expect(entryLines({ ...intent, asked: { text: "[user]\nWrite\tit" } })).toEqual([
+    "  intent   draft/turn 1#1",
+    "           asked: [user] Write it",
+  ]);
+  // Cut in the middle of a character, and bounded.
+  const [, long = ""] = entryLines({ ...intent, asked: { text: `${"x".repeat(159)}🙂 and more` } });
+  expect(long).toBe(`           asked: ${"x".repeat(159)}\ufffd…`);
+  const cost = { turns: 1, inputTokens: 1_200, outputTokens: 50, usd: 0.25 };
+  const turn = (usage: object) => ({ content: [{ type: "text", text: "Here it is." }], usage });
+  const receipt = (usage: object) =>
+    entryLines({ kind: "receipt", key: at.key, cost, value: turn(usage) } as Entry);
+  expect(receipt({ cache_read_input_tokens: 1_000 })).toEqual([
+    "  receipt  draft/turn 1#1  1200 (1000 cached) + 50 tokens, $0.25",
+    "           said: Here it is.",
+  ]);
+  expect(receipt({})[0]).toBe("  receipt  draft/turn 1#1  1200 + 50 tokens, $0.25");
+  expect(entryLines({ kind: "step", key: "s#1", at: 0, alone: true, value: 1 } as Entry)).toEqual([
+    "  step     s#1",
+  ]);
 });

@@ -26,5 +26,5 @@ export function entryLines(entry: Entry): string[] {
 function saidLine(what: string, text: string | undefined, isCut = false): string[] {
   if (!text) return [];
   const isLong = isCut || text.length > SHOWN;
-  return [`           ${what}: ${oneLine(text.slice(0, SHOWN))}${isLong ? "…" : ""}`];
+  return [`           ${what}: ${oneLine(text.slice(0, SHOWN).toWellFormed())}${isLong ? "…" : ""}`];
 }
